@@ -31,7 +31,7 @@ async def open_socket_link(path: Path) -> AsyncIterator[SocketLink]:
     """A link over the control socket at `path`; nothing is sent until it is used."""
     with short_address(path) as address:
         # Nothing is encrypted over a socket, so that the authorities which the machine trusts need not be read.
-        with hidden_modules("trio"):  # httpx would import it where it is installed; only asyncio is used
+        with hidden_modules("trio", "h2"):  # httpx would import them where they are installed; neither is used
             transport = httpx2.AsyncHTTPTransport(uds=address, verify=False)
         timeout = httpx2.Timeout(_ANSWERS_WITHIN)
         async with httpx2.AsyncClient(transport=transport, base_url="http://assistant/v1", timeout=timeout) as client:

@@ -7,6 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any
@@ -53,29 +54,39 @@ class _Placeholder:
 
 
 @contextmanager
-def deferred_reexports(library: str) -> Iterator[None]:
+def deferred_reexports(library: str, unused_types: tuple[str, ...] = ()) -> Iterator[None]:
     """Make packages of `library` that are imported within the block load their re-exports lazily.
 
     Some SDKs have packages of two thousand types whose `__init__` imports all of them. A package whose `__init__` does
     more than import is loaded normally; only imports from the library itself are deferred, and not `import *`.
+
+    Modules whose names end with one of `unused_types` hold types of which the caller makes no instances: imports within
+    the block get stand-ins, later ones the real modules.
     """
-    finder = _ReexportFinder(library)
+    finder = _ReexportFinder(library, unused_types)
     sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
+        for name in [name for name, module in sys.modules.items() if isinstance(module, _StandInModule)]:
+            del sys.modules[name]
+            package, _, child = name.rpartition(".")
+            vars(sys.modules[package]).pop(child, None)
 
 
 class _ReexportFinder:
-    def __init__(self, library: str) -> None:
+    def __init__(self, library: str, unused_types: tuple[str, ...]) -> None:
         self.library = library
+        self.unused_types = unused_types
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if name != self.library and not name.startswith(f"{self.library}."):
             return None
+        if self.unused_types and name.endswith(self.unused_types):
+            return ModuleSpec(name, _StandInLoader())
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.submodule_search_locations is None or not isinstance(spec.loader, SourceFileLoader):
             return None
@@ -83,6 +94,32 @@ class _ReexportFinder:
         if name == self.library or all(map(_is_reexport, body)):
             spec.loader = _ReexportLoader(spec.loader, dict(_reexports(name, body)))
         return spec
+
+
+class _StandInLoader(Loader):
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _StandInModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: there is a class for each name that is asked for."""
+
+
+class _StandInModule(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        value = _stand_in(self.__name__, name)
+        setattr(self, name, value)
+        return value
+
+
+def _stand_in(module: str, name: str) -> type:
+    """Return a class for annotations, which makes instances of the real one."""
+
+    def make(cls: type, *arguments: Any, **options: Any) -> Any:
+        return getattr(importlib.import_module(module), name)(*arguments, **options)
+
+    return type(name, (), {"__new__": make, "__module__": module})
 
 
 class _ReexportLoader(SourceFileLoader):
@@ -105,7 +142,8 @@ class _ReexportingPackage(ModuleType):
         source, there = loader.sources[name]
         module = importlib.import_module(source)
         value = getattr(module, there) if there else module
-        setattr(self, name, value)
+        if not isinstance(module, _StandInModule):
+            setattr(self, name, value)
         return value
 
 

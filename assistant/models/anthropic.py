@@ -22,7 +22,7 @@ from urllib.parse import quote
 import httpx2
 
 from assistant.core.errors import ModelError
-from assistant.core.imports import deferred_reexports
+from assistant.core.imports import deferred_reexports, hidden_modules
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
 from assistant.core.ports import ModelFactsPort
 from assistant.models.anthropic_format import AnthropicAnswer, render_anthropic_request
@@ -37,8 +37,16 @@ from assistant.models.errors import (
 from assistant.models.limits import LIMITS_TIMEOUT_SECONDS, LimitsCache
 from assistant.models.prices import ANTHROPIC_URL
 
+# What the HTTP client would load for loops and a protocol that are not used, where something else installed them.
+with hidden_modules("trio", "h2"):
+    import httpcore2  # noqa: F401
+# Types of requests, answers and events that nothing here makes: the SDK's tracing names them.
+_NEVER_MADE = (
+    *("_param", "_params", "types.message", ".beta_message", "parsed_message", "parsed_beta_message"),
+    *("_message_stream_event", "_message_start_event"),
+)
 # All of it takes a second and 50 MB, and most of that is types of interfaces that are never called.
-with deferred_reexports("anthropic"):
+with deferred_reexports("anthropic", _NEVER_MADE):
     import anthropic
     from anthropic import AsyncAnthropic, AsyncStream
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx2
 
-from assistant.core.imports import deferred_reexports
+from assistant.core.imports import deferred_reexports, hidden_modules
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
 from assistant.core.ports import ModelFactsPort
 from assistant.core.text import host_of_address
@@ -39,6 +39,9 @@ from assistant.models.limits import (
 from assistant.models.openai_format import OpenAIAnswer, OutputLimit, render_openai_request
 from assistant.models.prices import OPENAI_URL, is_hosted_by_openai
 
+# What the HTTP client would load for loops and a protocol that are not used, where something else installed them.
+with hidden_modules("trio", "h2"):
+    import httpcore2  # noqa: F401
 with deferred_reexports("openai"):
     import openai
     from openai import AsyncOpenAI, AsyncStream

@@ -71,7 +71,19 @@ def quantise(rows: Floats) -> ByteVectors:
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """The units that contain a stem, and how often each does."""
+    """The units that contain a stem, in order, and how often each does."""
 
     units: Ints
     counts: Floats
+
+    def counts_in(self, units: Ints) -> Floats:
+        """Return how often each of these units (numbers in order, not negative) contains it."""
+        few, many = (self.units, units) if len(self.units) < len(units) else (units, self.units)
+        places = np.minimum(np.searchsorted(many, few), len(many) - 1)
+        has = many[places] == few if len(many) else np.zeros(0, bool)
+        counts = np.zeros(len(units), np.float32)
+        if few is units:
+            counts[has] = self.counts[places[has]]
+        else:
+            counts[places[has]] = self.counts[has]
+        return counts

@@ -12,7 +12,7 @@ neighbours of a candidate are from its own stream (I10).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
 import numpy as np
@@ -20,26 +20,25 @@ from numpy.typing import NDArray
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import is_spaceless
-from assistant.search.dtypes import ROLE_BITS, Bools, EmbedTexts, Floats, Ints, kind_number
+from assistant.search.candidates import RoughTerm, around_units, choose_candidates
+from assistant.search.dtypes import Bools, EmbedTexts, Floats, Ints, Occurrences, kind_number
+from assistant.search.embedding_cache import EmbeddingCache
 from assistant.search.index import SearchIndex, epoch_second
 from assistant.search.index_values import IndexStore, SearchExplanation, SearchFilter, SourceHit
 from assistant.search.query import FindStems, ParsedQuestion, SearchLimits, parse_question
 from assistant.search.scoring import (
     NEIGHBOUR_REACH,
-    NEIGHBOUR_WEIGHTS,
     AskedFor,
     CandidateScores,
     CandidateTable,
     QueryTerm,
     QuestionVectors,
+    centred_lengths,
     score_candidates,
 )
 from assistant.search.units import asks_for_something
 from assistant.search.vocabulary import normalise_rows
 
-_K1 = 1.2
-_NEVER_COMMON = 50
-_NEWER = 1e-3
 # Minimum cosine for a hit by meaning alone: without a word of the question in or near it; if none of the words is
 # known; or if everything is a candidate. Unknown words without a question may not be words at all.
 _LIKE_ALONE, _LIKE_ALONE_UNSAID = 0.1, 0.2
@@ -65,10 +64,18 @@ class PreparedSearch:
 class SearchEngine:
     """Searches one collection; not thread-safe."""
 
-    def __init__(self, store: IndexStore, stems: FindStems, embed: EmbedTexts, limits: SearchLimits) -> None:
+    def __init__(
+        self,
+        store: IndexStore,
+        stems: FindStems,
+        embed: EmbedTexts,
+        limits: SearchLimits,
+        questions: EmbeddingCache | None = None,
+    ) -> None:
+        """`questions` embeds questions like `embed`, and may be shared by several engines."""
         self.index = SearchIndex(store, stems, embed)
         self._stems = stems
-        self._embed = embed
+        self._questions = questions or EmbeddingCache(embed)
         self._limits = limits
 
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
@@ -107,12 +114,16 @@ class SearchEngine:
         allowed = self._allowed(where)
         if not parsed.words or allowed is None or not allowed.any():
             return None
-        terms = self._terms(parsed)
-        plain, centred = self._vectors_of(question)
-        candidates = self._candidates(terms, allowed, centred)
+        plain, *of_words = self._questions.embed([question, *parsed.words.values()])
+        vectors = dict(zip(parsed.words, of_words, strict=True))
+        terms = self._terms(parsed, vectors)
+        centred = self._centred(plain)
+        found = {stem: self.index.occurrences(stem) for stem in terms}
+        is_small = bool(np.count_nonzero(allowed) <= self._limits.small_collection)
+        candidates = np.flatnonzero(allowed) if is_small else self._candidates(terms, found, allowed, centred)
         if not len(candidates):
             return None
-        table = self._table(candidates, terms, parsed)
+        table = self._table(candidates, found, parsed)
         weighed = self._weighed(terms, parsed)
         return PreparedSearch(
             candidates,
@@ -120,30 +131,26 @@ class SearchEngine:
             weighed,
             list(terms),
             parsed.words,
-            QuestionVectors(centred, self._vector_of_words(parsed, terms, weighed)),
+            QuestionVectors(centred, self._vector_of_words(vectors, terms, weighed)),
             _asked_for(parsed),
             self.index.source_count,
             table.vectors[table.around[:, NEIGHBOUR_REACH]] @ plain,
-            self._is_small(allowed),
+            is_small,
             any(map(is_spaceless, parsed.words)),
         )
 
-    def _vectors_of(self, question: str) -> tuple[Floats, Floats]:
-        """Return the vector of a question, and the same without the mean of all units, of length 1."""
-        plain = self._embed([question])[0]
-        return plain, self._centred(plain)
-
     def _vector_of_words(
-        self, question: ParsedQuestion, terms: dict[str, tuple[float, str]], weighed: list[QueryTerm]
+        self, vectors: Mapping[str, Floats], terms: dict[str, tuple[float, str]], weighed: list[QueryTerm]
     ) -> Floats:
         """Return the sum of the vectors of the question's own words by idf, without the mean of all units, of length
         1."""
         own = {stem: term.idf for (stem, (_, of)), term in zip(terms.items(), weighed, strict=True) if stem == of}
         idf = np.array(list(own.values()), np.float32)
-        words = idf @ normalise_rows(self._embed([question.words[stem] for stem in own]))
+        words = idf @ normalise_rows(np.stack([vectors[stem] for stem in own]))
         return self._centred(words / max(float(np.linalg.norm(words)), 1e-6))
 
     def _centred(self, vector: Floats) -> Floats:
+        """Return a vector without the mean of all units, of length 1."""
         centred = vector - self.index.mean
         return centred / max(float(np.linalg.norm(centred)), 1e-6)
 
@@ -179,12 +186,12 @@ class SearchEngine:
             allowed &= meta["source"] <= where.last
         return allowed
 
-    def _terms(self, question: ParsedQuestion) -> dict[str, tuple[float, str]]:
+    def _terms(self, question: ParsedQuestion, vectors: Mapping[str, Floats]) -> dict[str, tuple[float, str]]:
         """Return (weight, index of the question's stem it stands for) for each stem to search."""
         names = self._speaker_stems()
         own = {stem: word for stem, word in question.words.items() if stem not in names} or question.words
         terms = {stem: (1.0, stem) for stem in own}
-        like = self.index.vocabulary.similar_stems(own, exclude=names)
+        like = self.index.vocabulary.similar_stems(own, vectors, exclude=names)
         for stem in own:
             if len(stem) == 1 and is_spaceless(stem):
                 like.update(dict.fromkeys(self.index.stems_starting_with(stem), (1.0, stem)))
@@ -207,95 +214,46 @@ class SearchEngine:
             for stem, (weight, stands_for) in terms.items()
         ]
 
-    def _candidates(self, terms: dict[str, tuple[float, str]], allowed: Bools, vector: Floats) -> Ints:
+    def _candidates(
+        self, terms: dict[str, tuple[float, str]], found: Mapping[str, Occurrences], allowed: Bools, vector: Floats
+    ) -> Ints:
         """Return the numbers of the units to score exactly, in order."""
-        index = self.index
-        if self._is_small(allowed):
-            return np.flatnonzero(allowed)
-        rough = np.zeros(index.count, np.float32)
-        common = max(self._limits.common_share * index.source_count, _NEVER_COMMON)
-        by_source_count = sorted((index.source_count_of(stem), stem) for stem in terms)
-        rarest = next((sources for sources, _ in by_source_count if sources), 0)
-        for sources, stem in by_source_count:
-            if 0 < sources <= max(common, rarest):
-                occurrences = index.occurrences(stem)
-                worth = np.float32(terms[stem][0] * self._plain_idf(sources) * (_K1 + 1))
-                rough[occurrences.units] += worth * occurrences.counts / (occurrences.counts + np.float32(_K1))
-        # A unit that is not permitted may be next to one that is, in the same scope; among equals the newer one is
-        # chosen.
-        touched = np.flatnonzero(rough)
-        scopes = index.kinds[touched] >> ROLE_BITS
-        rough[touched] *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
-        rough[touched] *= 1 - _NEWER + _NEWER * touched / index.count
-        rough[touched[scopes != index.kinds[np.argmax(allowed)] >> ROLE_BITS]] = 0
-        around = self._around(touched[_largest(rough[touched], self._limits.seed_units)])
-        reached = index.distinct(around)
-        nearby = self._around(reached)
-        spread = (np.where(nearby >= 0, rough[nearby], 0) * NEIGHBOUR_WEIGHTS).sum(axis=1)
-        spread[~allowed[reached]] = 0
-        best = _largest(spread, self._limits.scored_units)
-        chosen = self._of_so_many_sources(reached[best[np.argsort(-spread[best], kind="stable")]])
-        return index.distinct(np.concatenate([chosen, index.nearest(vector, allowed, self._limits.like_units)]))
-
-    def _is_small(self, allowed: Bools) -> bool:
-        return int(allowed.sum()) <= self._limits.small_collection
-
-    def _of_so_many_sources(self, units: Ints) -> Ints:
-        """Return the first of these units, up to the maximum number of sources to score."""
-        _, first = np.unique(self.index.meta["source"][units], return_index=True)
-        return (
-            units if len(first) <= (most := self._limits.scored_sources) else units[: np.partition(first, most)[most]]
-        )
-
-    def _around(self, units: Ints) -> Ints:
-        """Return (n, 9) numbers of the units around each in its stream, -1 for none."""
-        index = self.index
-        around = np.full((len(units), 2 * NEIGHBOUR_REACH + 1), -1, np.intp)
-        around[:, NEIGHBOUR_REACH] = units
-        gone = index.meta["gone"]
-        for direction, step in ((-1, index.meta["previous"]), (1, index.following)):
-            rows, reached = np.arange(len(units)), units
-            for distance in range(1, NEIGHBOUR_REACH + 1):
-                reached = np.asarray(step[reached], np.intp)
-                has = reached >= 0
-                if not has.any():
-                    break
-                rows, reached = rows[has], reached[has]
-                around[rows, NEIGHBOUR_REACH + direction * distance] = np.where(gone[reached] > 0, -1, reached)
-        return around
+        rough = []
+        for stem, (weight, _) in terms.items():
+            sources = self.index.source_count_of(stem)
+            rough.append(RoughTerm(sources, weight * self._plain_idf(sources), found[stem]))
+        return choose_candidates(self.index, self._limits, rough, allowed, vector)
 
     # ------------------------------------------------------------------------------------------------------------ table
 
-    def _table(self, candidates: Ints, terms: dict[str, tuple[float, str]], question: ParsedQuestion) -> CandidateTable:
+    def _table(self, candidates: Ints, found: Mapping[str, Occurrences], question: ParsedQuestion) -> CandidateTable:
         index = self.index
-        around = self._around(candidates)
+        around = around_units(index, candidates)
         units = index.distinct(around)
-        places = np.full(index.count + 1, -1, np.intp)  # the last row is for positions without a unit
-        places[units] = np.arange(len(units))
-        counts = np.zeros((len(terms), len(units)), np.float32)
-        for row, stem in enumerate(terms):
-            occurrences = index.occurrences(stem)
-            at = places[occurrences.units]
-            counts[row, at[at >= 0]] = occurrences.counts[at >= 0]
-        placed = places[around]
+        counts = np.zeros((len(found), len(units)), np.float32)
+        for row, occurrences in enumerate(found.values()):
+            counts[row] = occurrences.counts_in(units)
+        placed = np.where(around < 0, -1, np.searchsorted(units, around))
         meta = index.meta[units]
         own = index.meta[candidates]
         seconds = own["second"].astype(np.float32)
+        vectors, mean = index.vectors(units), index.mean
         span = max(1.0, float(seconds.max() - seconds.min()))
         return CandidateTable(
             placed,
             counts,
-            self._named(own, terms, question),
+            self._named(own, found, question),
             meta["words"].astype(np.float32),
             meta["form"],
-            index.vectors(units),
-            index.mean,
+            vectors,
+            mean,
+            centred_lengths(vectors, mean),
             self._fits(own, question),
             own["role"] == (self.index.name_number("role assistant") or 0),
             (seconds - seconds.min()) / span,
         )
 
-    def _named(self, own: NDArray[np.void], terms: dict[str, tuple[float, str]], question: ParsedQuestion) -> Bools:
+    def _named(self, own: NDArray[np.void], terms: Collection[str], question: ParsedQuestion) -> Bools:
         """Return (terms, n): whether a term names the date of a candidate."""
         named = np.zeros((len(terms), len(own)), bool)
         for row, stem in enumerate(terms):
@@ -380,12 +338,3 @@ def date_parts(days: NDArray[np.int32], kind: str) -> NDArray[np.int64]:
 
 
 _EPOCH = date(1970, 1, 1).toordinal()
-
-
-def _largest(values: Floats, limit: int) -> Ints:
-    """Return the positions of at most `limit` of the largest values above 0, unordered."""
-    above = np.flatnonzero(values > 0)
-    if len(above) <= limit:
-        return above
-    places: Ints = above[np.argpartition(-values[above], limit)[:limit]]
-    return places

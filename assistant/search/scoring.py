@@ -107,6 +107,7 @@ class CandidateTable:
     form: NDArray[np.uint8]  # (m) flags, see `units`
     vectors: Floats  # (m, dimensions) of length 1
     mean: Floats  # the mean of the vectors
+    lengths: Floats  # (m) of the vectors without the mean, see `centred_lengths`
     matches_speaker: Bools  # (n) whether a candidate was said by the person the question is about
     by_assistant: Bools  # (n) whether a candidate was said by the assistant
     age: Floats  # (n) between 0, the oldest, and 1
@@ -168,7 +169,7 @@ def score_candidates(
     """Score candidates. `sources`: number of messages or entries on which the terms' idf is based."""
     features = candidate_features(table, terms, question, asked, sources=sources)
     parts = weighted_parts(table, features)
-    total: Floats = np.asarray(np.sum(list(parts.values()), axis=0), np.float32)
+    total = _sum_of(parts)
     of_identifier = np.array([term.in_identifier for row, term in enumerate(terms) if term.stands_for == row], bool)
     if of_identifier.any():
         form = table.form[table.around[:, NEIGHBOUR_REACH]]
@@ -182,32 +183,42 @@ def weighted_parts(table: CandidateTable, features: CandidateFeatures) -> dict[s
     """Return what each feature adds to the score of each candidate."""
     column = _WITH_ASSISTANT if features.with_assistant else _PEOPLE
     parts = {name: values * np.float32(WEIGHTS[name][column]) for name, values in features.values.items()}
-    so_far: Floats = np.asarray(np.sum(list(parts.values()), axis=0), np.float32)
+    so_far = _sum_of(parts)
     if WEIGHTS["feedback"][column]:
         parts["feedback"] = likeness_to_best(table, so_far) * np.float32(WEIGHTS["feedback"][column])
     return parts
 
 
+def _sum_of(parts: Mapping[str, Floats]) -> Floats:
+    first, *others = parts.values()
+    total = first.copy()
+    for part in others:
+        total += part
+    return total
+
+
 def candidate_features(
     table: CandidateTable, terms: Sequence[QueryTerm], question: QuestionVectors, asked: AskedFor, *, sources: int
 ) -> CandidateFeatures:
-    shares, length = _shares(table)
+    # Memories have no neighbours: then only the middle column has units.
+    columns = np.flatnonzero((table.around >= 0).any(axis=0))
+    table_around = table.around[:, columns]
+    shares, length = _shares(table, table_around, columns)
     relative = length / max(float(length.mean()), 1e-6)
     own = [row for row, term in enumerate(terms) if term.stands_for == row]
     centre = table.around[:, NEIGHBOUR_REACH]
     words = table.words[centre]
     named = table.names_date
-    bm25 = _bm25(table, terms, own, shares, relative)
+    bm25 = _bm25(table, table_around, terms, own, shares, relative)
     idf = np.array([terms[row].idf for row in own], np.float32)
     idf /= float(idf.sum()) or 1.0
     has = np.append(table.counts[own] > 0, np.zeros((len(own), 1), bool), axis=1)
     before_that, before, after = (table.around[:, NEIGHBOUR_REACH + step] for step in (-2, -1, 1))
     itself = has[:, centre] | named[own]
     near = itself | has[:, before_that] | has[:, before] | has[:, after]
-    lengths = _centred_lengths(table)
-    likeness, likeness_to_words = (_cosines(table, lengths, way) for way in (question.whole, question.own_words))
+    likeness, likeness_to_words = _cosines(table, question.whole), _cosines(table, question.own_words)
     around, words_around = (
-        (shares * np.append(likeness_of, np.float32(0))[table.around]).sum(axis=1) / shares.sum(axis=1)
+        (shares * np.append(likeness_of, np.float32(0))[table_around]).sum(axis=1) / shares.sum(axis=1)
         for likeness_of in (likeness, likeness_to_words)
     )
     form = table.form[centre]
@@ -219,7 +230,7 @@ def candidate_features(
         "words": idf @ itself,
         "name": (form & NAME > 0) & asked.name,
         "rare words together": _surprise(itself, np.array([terms[row].idf for row in own]), sources),
-        "words like it around": 0 * words if with_assistant else idf @ _similar_words_around(table, terms),
+        "words like it around": 0 * words if with_assistant else idf @ _similar_words_around(table, columns, terms),
         "meaning": scale_to_best(likeness[centre]),
         "meaning around": scale_to_best(around),
         "meaning of rare words": scale_to_best(likeness_to_words[centre]),
@@ -242,10 +253,10 @@ def candidate_features(
 
 def likeness_to_best(table: CandidateTable, total: Floats) -> Floats:
     """Return (n) the similarity in meaning to the best so far."""
-    centre, lengths = table.around[:, NEIGHBOUR_REACH], _centred_lengths(table)
+    centre = table.around[:, NEIGHBOUR_REACH]
     best = np.argpartition(-total, min(_TOP, len(total)) - 1)[:_TOP]
-    direction = ((table.vectors[centre[best]] - table.mean) / lengths[centre[best], None]).mean(axis=0)
-    likeness: Floats = _cosines(table, lengths, direction / max(float(np.linalg.norm(direction)), 1e-6))[centre]
+    direction = ((table.vectors[centre[best]] - table.mean) / table.lengths[centre[best], None]).mean(axis=0)
+    likeness: Floats = _cosines(table, direction / max(float(np.linalg.norm(direction)), 1e-6))[centre]
     return likeness
 
 
@@ -258,7 +269,7 @@ def _put_statements_first(total: Floats, form: NDArray[np.uint8], has_identifier
         total[says] += max(0.0, float(total[repeats].max() - total[says].max()) + _NEARLY)
 
 
-def _similar_words_around(table: CandidateTable, terms: Sequence[QueryTerm]) -> Floats:
+def _similar_words_around(table: CandidateTable, columns: Ints, terms: Sequence[QueryTerm]) -> Floats:
     """Return (own terms, n) how much each of the question's words, or a term standing for it, is present: 1 in the unit
     itself, less if further away or only similar in meaning."""
     stands_for = np.array([term.stands_for for term in terms])
@@ -268,8 +279,9 @@ def _similar_words_around(table: CandidateTable, terms: Sequence[QueryTerm]) -> 
     likest = np.maximum.reduceat((table.counts[order] > 0) * worth, first, axis=0)
     likest = np.append(likest, np.zeros((len(first), 1), np.float32), axis=1)
     around: Floats = np.zeros((len(first), len(table.around)), np.float32)
-    for place, share in enumerate(_LIKE_WORDS_FADE ** np.abs(np.arange(-NEIGHBOUR_REACH, NEIGHBOUR_REACH + 1))):
-        np.maximum(around, likest[:, table.around[:, place]] * np.float32(share), out=around)
+    for column in columns.tolist():
+        share = np.float32(_LIKE_WORDS_FADE ** abs(column - NEIGHBOUR_REACH))
+        np.maximum(around, likest[:, table.around[:, column]] * share, out=around)
     return around
 
 
@@ -290,38 +302,45 @@ def scale_to_best(values: Floats) -> Floats:
     return scaled
 
 
-def _shares(table: CandidateTable) -> tuple[Floats, Floats]:
-    """Return (n, 9) the weight of each unit around a candidate, and (n) the resulting length."""
+def _shares(table: CandidateTable, around: Ints, columns: Ints) -> tuple[Floats, Floats]:
+    """Return the weight of each unit around a candidate (in these columns), and (n) the resulting length."""
     words = np.append(table.words, np.float32(1))
-    shares = NEIGHBOUR_WEIGHTS * np.minimum(1, _NEIGHBOUR_WORDS / words)[table.around]
-    shares[:, NEIGHBOUR_REACH] = 1
-    shares[table.around < 0] = 0
-    return shares, (shares * words[table.around]).sum(axis=1)
+    shares = NEIGHBOUR_WEIGHTS[columns] * np.minimum(1, _NEIGHBOUR_WORDS / words)[around]
+    shares[:, columns == NEIGHBOUR_REACH] = 1
+    shares[around < 0] = 0
+    return shares, (shares * words[around]).sum(axis=1)
 
 
 def _bm25(
-    table: CandidateTable, terms: Sequence[QueryTerm], own: Sequence[int], shares: Floats, length: Floats
+    table: CandidateTable,
+    around: Ints,
+    terms: Sequence[QueryTerm],
+    own: Sequence[int],
+    shares: Floats,
+    length: Floats,
 ) -> Floats:
     """Return BM25; all terms for one word of the question count as occurrences of that word."""
     weights = np.zeros((len(terms), len(terms)), np.float32)
     weights[[term.stands_for for term in terms], range(len(terms))] = [term.weight for term in terms]
     counts = np.append(weights[own] @ table.counts, np.zeros((len(own), 1), np.float32), axis=1)
-    occurrences = np.einsum("tnk,nk->tn", counts[:, table.around], shares) + _META * (weights[own] @ table.names_date)
+    occurrences = np.einsum("tnk,nk->tn", counts[:, around], shares) + _META * (weights[own] @ table.names_date)
     worth = np.array([terms[row].combined_idf for row in own], np.float32)
     damped = _K1 * (1 - _B + _B * length)
     scores: Floats = worth @ (occurrences * (_K1 + 1) / (occurrences + damped))
     return scores
 
 
-def _centred_lengths(table: CandidateTable) -> Floats:
-    """Return the lengths of the vectors after subtracting the mean, without computing these; large for texts without
-    words."""
-    squares = 1 - 2 * (table.vectors @ table.mean) + float(table.mean @ table.mean)
-    lengths: Floats = np.where(table.vectors.any(axis=1), np.sqrt(np.maximum(squares, 1e-6)), np.inf)
+def centred_lengths(vectors: Floats, mean: Floats) -> Floats:
+    """Return the lengths of vectors after subtracting the mean, without computing these; infinite for texts without
+    words, which have the zero vector."""
+    products = vectors @ mean
+    lengths: Floats = np.sqrt(np.maximum(1 - 2 * products + float(mean @ mean), 1e-6))
+    empty = np.flatnonzero(products == 0)
+    lengths[empty[~vectors[empty].any(axis=1)]] = np.inf
     return lengths
 
 
-def _cosines(table: CandidateTable, lengths: Floats, direction: Floats) -> Floats:
+def _cosines(table: CandidateTable, direction: Floats) -> Floats:
     """Return (m) the cosine of each to a direction of length 1, with the mean subtracted."""
-    cosines: Floats = (table.vectors @ direction - float(table.mean @ direction)) / lengths
+    cosines: Floats = (table.vectors @ direction - float(table.mean @ direction)) / table.lengths
     return cosines

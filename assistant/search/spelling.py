@@ -8,6 +8,7 @@ and only used to choose among known words.
 from __future__ import annotations
 
 import difflib
+from array import array
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -19,6 +20,7 @@ _SHORTEST_SLIP = 5
 # Maximum number of letters in only one of two words: a typing error makes two, a different spelling of a sound a few
 # more.
 _MOST_OTHER_LETTERS = 4
+_MANY = 200
 # Applied in this order; then double letters become one.
 _SOUNDS = (
     (lazy_regex(r"ph"), "f"),
@@ -55,12 +57,12 @@ class KnownWords:
     """Words that may be meant, indexed by beginning and length, so that few are compared."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        self._groups: dict[tuple[str, int], list[tuple[str, int]]] = {}
+        self._groups: dict[tuple[str, int], _Group] = {}
         self.add(words)
 
     def add(self, words: Iterable[str]) -> None:
         for word in words:
-            self._groups.setdefault((_beginning(word), len(word)), []).append((word, _letters(word)))
+            self._groups.setdefault((_beginning(word), len(word)), _Group()).words.append(word)
 
     def nearest(self, word: str, most: int) -> list[str]:
         """Return at most `most` words that may be meant by an unknown one, likeliest first."""
@@ -70,11 +72,32 @@ class KnownWords:
         alike = [
             other
             for length in range(len(word) - 2, len(word) + 3)
-            for other, others in self._groups.get((beginning, length), ())
-            if (letters ^ others).bit_count() <= _MOST_OTHER_LETTERS and _is_alike(word, own, other)
+            if (group := self._groups.get((beginning, length))) is not None
+            for other in group.with_letters(letters)
+            if _is_alike(word, own, other)
         ]
         alike.sort(key=lambda other: (difflib.SequenceMatcher(None, word, other).ratio(), other), reverse=True)
         return alike[:most]
+
+
+class _Group:
+    """Words with the letters of each as a bit mask, computed when a misspelt word is compared with them."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self._masks = array("Q")
+
+    def with_letters(self, letters: int) -> Iterable[str]:
+        """Return the words that have most of these letters and few others."""
+        words, masks = self.words, self._masks
+        masks.extend(map(_letters, words[len(masks) :]))
+        if len(masks) >= _MANY:
+            # Slow to import; whoever searches so many words has it.
+            import numpy as np
+
+            others = np.bitwise_count(np.frombuffer(masks, np.uint64) ^ np.uint64(letters))
+            return [words[i] for i in np.flatnonzero(others <= _MOST_OTHER_LETTERS).tolist()]
+        return [words[i] for i, mask in enumerate(masks) if (letters ^ mask).bit_count() <= _MOST_OTHER_LETTERS]
 
 
 def nearest_word(word: str, known: Iterable[str]) -> str:
@@ -85,7 +108,7 @@ def nearest_word(word: str, known: Iterable[str]) -> str:
 def _letters(word: str) -> int:
     """Return a bit mask of a word's letters, approximately."""
     bits = 0
-    for letter in word:
+    for letter in set(word):
         bits |= 1 << (ord(letter) & 31)
     return bits
 

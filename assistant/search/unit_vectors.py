@@ -64,13 +64,13 @@ class UnitVectors:
 
     def unit_vectors(self, units: Ints) -> Floats:
         """Return the vectors of units (numbers in order), of length 1."""
-        rows = np.zeros((len(units), DIMENSIONS), np.int8)
         first = int(np.searchsorted(units, self.first))
-        rows[first:] = self._rows[units[first:] - self.first]
+        rows = self._rows[units[first:] - self.first]
         if first:
             read = self._store.vectors_of(units[:first].tolist())
-            rows[:first] = np.frombuffer(read, np.int8).reshape(-1, DIMENSIONS)
-        return rows.astype(np.float32) / np.float32(VECTOR_SCALE)
+            rows = np.concatenate([np.frombuffer(read, np.int8).reshape(-1, DIMENSIONS), rows])
+        vectors: Floats = np.divide(rows, np.float32(VECTOR_SCALE), dtype=np.float32)
+        return vectors
 
     def nearest(self, vector: Floats, allowed: Bools, limit: int, mean: Callable[[], Floats]) -> Ints:
         """Return the units in memory with sketches most similar to that of this vector (of length 1, without the
@@ -78,7 +78,8 @@ class UnitVectors:
         count = len(allowed)
         self._sketch(count, mean)
         differing = differing_bits(self._sketches[:, : count - self.first], vector)
-        differing[~allowed[self.first :]] = DIMENSIONS
+        if not (here := allowed[self.first :]).all():
+            differing[~here] = DIMENSIONS
         places = nearest_places(differing, limit, DIMENSIONS)
         return places[np.argsort(differing[places], kind="stable")[:limit]] + self.first
 

@@ -59,15 +59,18 @@ class Vocabulary:
             if stem not in self._rows and _is_telling(stem):
                 self._waiting[stem] = word
 
-    def similar_stems(self, words: Mapping[str, str], *, exclude: frozenset[str]) -> dict[str, tuple[float, str]]:
-        """Return for the stems of a question (each with a word) other stems of the collection with similar meaning,
-        each with a weight below 1 and the question's stem it is most similar to; none of `exclude`."""
+    def similar_stems(
+        self, words: Mapping[str, str], vectors: Mapping[str, Floats], *, exclude: frozenset[str]
+    ) -> dict[str, tuple[float, str]]:
+        """Return for the stems of a question (each with a word, and the vector of that) other stems of the collection
+        with similar meaning, each with a weight below 1 and the question's stem it is most similar to; none of
+        `exclude`."""
         self._take_in()
         unknown = {stem: word for stem, word in words.items() if word not in self._known}
         if unknown and self._stems:
-            vectors = normalise_rows(self._embed(list(unknown.values()))[:, :_DIMENSIONS])
-            rows = self._rows_like(vectors)
-            cosines = vectors @ self._matrix[rows].astype(np.float32).T / self._lengths[rows]
+            compared = normalise_rows(np.stack([vectors[stem] for stem in unknown])[:, :_DIMENSIONS])
+            rows = self._rows_like(compared)
+            cosines = compared @ self._matrix[rows].astype(np.float32).T / self._lengths[rows]
             for of_word, (stem, word) in zip(cosines, unknown.items(), strict=True):
                 self._known[word] = self._nearest(rows, of_word, stem)
         while len(self._known) > _WORDS_KEPT:

@@ -31,6 +31,7 @@ from assistant.store.search.sources import JournalSearchSource, LogSearchSource
 
 if TYPE_CHECKING:
     from assistant.mem0.embedders import WordLlamaEmbedder
+    from assistant.search.embedding_cache import EmbeddingCache
     from assistant.search.engine import SearchEngine
 
 log = get_logger()
@@ -105,9 +106,9 @@ def _finder(
             from assistant.search.engine import SearchEngine
             from assistant.search.query import with_irregular_forms
 
-            embedder = builtin_embedder()
+            embedder, questions = builtin_embedder(), _question_embeddings()
         store = index.open(f"{_INDEX_VERSION} {embedder.name}")
-        return SearchEngine(store, with_irregular_forms(stemmer.stem_words), embedder.embed, bounds)
+        return SearchEngine(store, with_irregular_forms(stemmer.stem_words), embedder.embed, bounds, questions)
 
     return SourceFinder(
         engine, stemmer.stem_words, source, zone, patient=patient or reading, on_damage=index.replace, on_close=close
@@ -161,6 +162,20 @@ def builtin_embedder() -> WordLlamaEmbedder:
     """Return the built-in embedder, loaded at first use and shared by this process, since each instance takes 13 MB."""
     with _LOADING:
         return _load_embedder()
+
+
+def _question_embeddings() -> EmbeddingCache:
+    """Return what embeds questions in all collections, so that a turn's question is embedded once."""
+    embedder = builtin_embedder()
+    with _LOADING:
+        return _load_question_embeddings(embedder)
+
+
+@cache
+def _load_question_embeddings(embedder: WordLlamaEmbedder) -> EmbeddingCache:
+    from assistant.search.embedding_cache import EmbeddingCache
+
+    return EmbeddingCache(embedder.embed)
 
 
 @cache

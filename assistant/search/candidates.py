@@ -1,0 +1,98 @@
+"""Chooses the units of a large collection that are scored exactly: those best by a cheap score over the postings of a
+question's stems, spread to neighbouring units, and those with the most similar vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from assistant.core.dataclass import dataclass
+from assistant.search.dtypes import ROLE_BITS, Bools, Floats, Ints, Occurrences
+from assistant.search.index import SearchIndex
+from assistant.search.query import SearchLimits
+from assistant.search.scoring import NEIGHBOUR_REACH, NEIGHBOUR_WEIGHTS
+
+_K1 = 1.2
+_NEVER_COMMON = 50
+_NEWER = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class RoughTerm:
+    """A stem that selects candidates."""
+
+    sources: int
+    worth: float  # its weight times its idf
+    occurrences: Occurrences
+
+
+def choose_candidates(
+    index: SearchIndex, limits: SearchLimits, terms: Sequence[RoughTerm], allowed: Bools, vector: Floats
+) -> Ints:
+    """Return the numbers of the units to score exactly, in order; `vector` is that of the question, without the mean
+    of all units."""
+    rough = np.zeros(index.count, np.float32)
+    common = max(limits.common_share * index.source_count, _NEVER_COMMON)
+    by_source_count = sorted(terms, key=lambda term: term.sources)
+    rarest = next((term.sources for term in by_source_count if term.sources), 0)
+    for term in by_source_count:
+        if 0 < term.sources <= max(common, rarest):
+            counts = term.occurrences.counts
+            rough[term.occurrences.units] += np.float32(term.worth * (_K1 + 1)) * counts / (counts + np.float32(_K1))
+    seeds = _weigh(rough, index, allowed, limits.seed_units)
+    reached = index.distinct(around_units(index, seeds))
+    nearby = around_units(index, reached)
+    spread = (np.where(nearby >= 0, rough[nearby], 0) * NEIGHBOUR_WEIGHTS).sum(axis=1)
+    spread[~allowed[reached]] = 0
+    best = _largest(spread, limits.scored_units)
+    chosen = _of_so_many_sources(index, reached[best[np.argsort(-spread[best], kind="stable")]], limits.scored_sources)
+    return index.distinct(np.concatenate([chosen, index.nearest(vector, allowed, limits.like_units)]))
+
+
+def _weigh(rough: Floats, index: SearchIndex, allowed: Bools, limit: int) -> Ints:
+    """Return the best units. Modifies `rough`: a unit that is not permitted may be next to one that is, in the same
+    scope; among equals the newer one is chosen."""
+    touched = np.flatnonzero(rough)
+    kinds = index.kinds[touched]
+    worth = rough[touched]
+    if not (kinds == index.kinds[np.argmax(allowed)]).all():
+        worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
+        worth[kinds >> ROLE_BITS != index.kinds[np.argmax(allowed)] >> ROLE_BITS] = 0
+    elif not allowed[touched].all():
+        worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
+    worth *= 1 - _NEWER + _NEWER * touched / index.count
+    rough[touched] = worth
+    return touched[_largest(worth, limit)]
+
+
+def around_units(index: SearchIndex, units: Ints) -> Ints:
+    """Return (n, 9) numbers of the units around each in its stream, -1 for none."""
+    around = np.full((len(units), 2 * NEIGHBOUR_REACH + 1), -1, np.intp)
+    around[:, NEIGHBOUR_REACH] = units
+    gone = index.meta["gone"]
+    for direction, step in ((-1, index.meta["previous"]), (1, index.following)):
+        rows, reached = np.arange(len(units)), units
+        for distance in range(1, NEIGHBOUR_REACH + 1):
+            reached = np.asarray(step[reached], np.intp)
+            has = reached >= 0
+            if not has.any():
+                break
+            rows, reached = rows[has], reached[has]
+            around[rows, NEIGHBOUR_REACH + direction * distance] = np.where(gone[reached] > 0, -1, reached)
+    return around
+
+
+def _of_so_many_sources(index: SearchIndex, units: Ints, most: int) -> Ints:
+    """Return the first of these units, up to the maximum number of sources to score."""
+    _, first = np.unique(index.meta["source"][units], return_index=True)
+    return units if len(first) <= most else units[: np.partition(first, most)[most]]
+
+
+def _largest(values: Floats, limit: int) -> Ints:
+    """Return the positions of at most `limit` of the largest values above 0, unordered."""
+    above = np.flatnonzero(values > 0)
+    if len(above) <= limit:
+        return above
+    places: Ints = above[np.argpartition(-values[above], limit)[:limit]]
+    return places
