@@ -16,7 +16,7 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from tests.support import dovecot, new_databases, synapse
+from tests.support import dovecot, forked_modules, new_databases, synapse
 
 _HERE = Path(__file__).parent
 
@@ -55,6 +55,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 new_databases.copy_new_databases()
+forked_modules.fork_modules()
+# An error that is logged is shown plainly: rich takes a second to draw the values of each frame.
+_LOG_PROCESSORS = [
+    *structlog.get_config()["processors"][:-1],
+    structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+]
+structlog.configure(processors=_LOG_PROCESSORS)
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +69,7 @@ def _logs_as_they_begin() -> Iterator[None]:
     """A command line that was run in this process leaves its level of logging behind."""
     yield
     structlog.reset_defaults()
+    structlog.configure(processors=_LOG_PROCESSORS)
 
 
 @pytest.fixture(scope="session")

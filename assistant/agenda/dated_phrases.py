@@ -45,6 +45,11 @@ _NEAR = lazy_regex(
     r"|\b(?P<one>tomorrow|demain|(?<!guten )(?<!am )(?<!jeden )morgen(?! fruh ist)|(?<!la )manana)\b"
     r"|\b(?P<none>today|tonight|this (?:morning|afternoon|evening)|heute|aujourd.hui|ce soir|hoy|esta noche)\b"
 )
+# Something without any of these names no day: most sentences, which need no closer look.
+_MAY_NAME_DAY = lazy_regex(
+    rf"\d|{_WEEKDAY}|tomorrow|today|tonight|this (?:morning|afternoon|evening)|heute|morgen|aujourd|ce soir|demain|hoy"
+    "|manana|esta noche"
+)
 # "From 10 to 24 August", "August 10 to 24", "Monday to Wednesday": between the first and the last day.
 _TO = r"(?:,? (?:to|till?|until|through|bis|au|al|a|hasta)(?: the| zum| el| le)?| ?[-–]) ?"
 _LEADS_TO = lazy_regex(rf"{_TO}$")
@@ -143,6 +148,8 @@ class NamedDay:
 def find_day(sentence: str, said_on: date) -> NamedDay:
     """Return the day and hour named in a sentence; empty if there is none, or a past one."""
     folded = fold_text(sentence).replace("’", "'")
+    if not _MAY_NAME_DAY.search(folded):
+        return NamedDay()
     if _GERMAN.search(folded):
         # "Here"; in French, yesterday.
         folded = re.sub(r"\bhier\b", "da", folded)

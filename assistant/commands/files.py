@@ -44,7 +44,9 @@ class FileHitItem(Item):
 def _render_hits(hits: Sequence[FileHit], zone: tzinfo) -> str:
     if not hits:
         return "No file has that."
-    return "\n".join(f"- {quote_text(hit.path)}{hit.place and f', {hit.place}'}: {hit.excerpt}" for hit in hits)
+    return "\n".join(
+        f"- {quote_text(hit.path)}{hit.place and f', {hit.place}'}: {' '.join(hit.excerpt.split())}" for hit in hits
+    )
 
 
 @files.command(

@@ -22,11 +22,12 @@ from assistant.commands.table import Item, TableCommand, words_argument
 from assistant.core.calendar import format_local_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
-from assistant.core.memories import ChangePlan, MemoryChange, SleepReport
+from assistant.core.memories import ChangePlan, MemoryChange, SleepReport, UndoableEdit
 from assistant.core.profiles import Profile
 from assistant.core.quoting import quote_text
 from assistant.core.text import pluralize
 
+_MOST_LINES = 60  # of one text
 _LOOKED_BACK = 500
 _MOST_WITHOUT_CHANGES = 50
 _FILE_TARGET, _PROFILE_TARGET = "file:", "profile:"
@@ -121,7 +122,8 @@ class ChangedText:
     """A file, or a profile, that a sleep wrote: the lines that went ("-") and came ("+")."""
 
     name: str
-    lines: list[str]
+    lines: list[str]  # the first of them
+    more: int  # how many more lines changed
     id: int  # `assistant memory undo c12` undoes the change 12
     accepted: bool  # a person said that this is right
 
@@ -153,7 +155,9 @@ def _render_changes(changes: SleepChanges | None, zone: tzinfo) -> str:
         lines += [f"- Memory {memory.id[:8]}: was {quote_text(memory.before)}"] if memory.before else []
         lines += [f"- Memory {memory.id[:8]}{accepted}: is {quote_text(memory.after)}"] if memory.after else []
     lines += [f"- Not remembered: {quote_text(it.text)} ({it.reason})" for it in changes.rejected]
-    lines += [f"- {text.name} (c{text.id}): {quote_text(line)}" for text in changes.texts for line in text.lines]
+    for text in changes.texts:
+        lines += [f"- {text.name} (c{text.id}): {quote_text(line)}" for line in text.lines]
+        lines += [f"- {text.name} (c{text.id}): {pluralize(text.more, 'more line')}"] if text.more else []
     lines += ["- There are more; `--limit` shows them."] if changes.more else []
     return "\n".join(lines) if lines[1:] else f"Sleep {changes.id} of {when} changed no memory and no file."
 
@@ -216,17 +220,15 @@ def _read_changes(context: CommandContext, report: SleepReport, limit: int) -> S
             key=lambda it: noted[it.id],
         )[:limit],
         [RejectedEntry(it.id, it.content, reasons[it.id]) for it in entries if it.id is not None],
-        [
-            ChangedText(
-                names.get(it.target, it.target.removeprefix(_FILE_TARGET)),
-                _difference(_lines_of(it.target, it.before), _lines_of(it.target, it.after)),
-                it.id or 0,
-                it.accepted_at is not None,
-            )
-            for it in edits
-        ],
+        [_changed_text(it, names.get(it.target, it.target.removeprefix(_FILE_TARGET))) for it in edits],
         count > limit,
     )
+
+
+def _changed_text(edit: UndoableEdit, name: str) -> ChangedText:
+    lines = _difference(_lines_of(edit.target, edit.before), _lines_of(edit.target, edit.after))
+    more = max(0, len(lines) - _MOST_LINES)
+    return ChangedText(name, lines[:_MOST_LINES], more, edit.id or 0, edit.accepted_at is not None)
 
 
 def _changed_memory(change: MemoryChange, accepted: bool) -> ChangedMemory:

@@ -119,7 +119,9 @@ def _stand_in(module: str, name: str) -> type:
     def make(cls: type, *arguments: Any, **options: Any) -> Any:
         return getattr(importlib.import_module(module), name)(*arguments, **options)
 
-    return type(name, (), {"__new__": make, "__module__": module})
+    # Generic types are subscripted in annotations.
+    generic = classmethod(lambda cls, item: cls)
+    return type(name, (), {"__new__": make, "__class_getitem__": generic, "__module__": module})
 
 
 class _ReexportLoader(SourceFileLoader):

@@ -62,10 +62,10 @@ _DAY_OF_MONTH = lazy_regex(
     rf"\b({'|'.join(sorted((*_SMALL_ORDINALS, *_SMALL_NUMBERS), key=len, reverse=True))})"
     rf"(?= (?:of |de )?(?:{MONTH})\b)"
 )
-# Day of the month in words, without a month: "am siebzehnten um acht", "le dix-sept à huit heures", "el día
+# Day of the month in words, without a month, where it is no other word ("le four"): "am siebzehnten um acht", "le dix-sept à huit heures", "el día
 # diecisiete".
 _DAY_ALONE = lazy_regex(
-    rf"(?P<before>\b(?:am|zum|vom|on the|by the|for the|le|el|(?:el )?dia)) (?P<day>{'|'.join(sorted((*_SMALL_ORDINALS, *_SMALL_NUMBERS), key=len, reverse=True))})"
+    rf"\b(?!le four\b)(?P<before>(?:am|zum|vom|on the|by the|for the|le|el|(?:el )?dia)) (?P<day>{'|'.join(sorted((*_SMALL_ORDINALS, *_SMALL_NUMBERS), key=len, reverse=True))})"
     r"(?=[,.;!?]|$| (?:(?:um|ab|gegen|fruh|morgens|abends|mittags|at|by|in the|vers|a partir de|a las?|por la)\b|a [\w ]{1,14}heures?\b))"
 )
 # Hour and minutes in words: "twelve thirty", "um zwölf dreißig", "17 Uhr dreißig".

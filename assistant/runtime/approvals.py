@@ -13,6 +13,7 @@ Invariants (I10):
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -75,7 +76,7 @@ class ApprovalGate:
             return None
         if (known := self.stored.find_by_key(context.key)) is not None:
             return _told_to_model(known, tool)
-        if not tool.asked_each_time and await self._is_asked_for(turn, call, context):
+        if not tool.asked_each_time and await self._is_asked_for(tool, turn, call, context):
             return None
         try:
             effect, pattern = await tool.describe(call.arguments, context), tool.pattern(call.arguments, context)
@@ -86,17 +87,22 @@ class ApprovalGate:
             return None
         return _told_to_model(self._propose(turn, call, context, effect, pattern), tool)
 
-    async def _is_asked_for(self, turn: Turn, call: ToolCall, context: ToolContext) -> bool:
-        role = session_role(turn.session)
-        tool, own = self.toolbox.find(call.name, role), read_own_words(turn, self.zone)
-        if tool is not None and tool.words is not None and own.ask_for(tool.words, call.arguments, context):
+    async def _is_asked_for(self, tool: Tool, turn: Turn, call: ToolCall, context: ToolContext) -> bool:
+        role, own = session_role(turn.session), read_own_words(turn, self.zone)
+        if tool.words is not None and own.ask_for(tool.words, call.arguments, context):
             return True
+        answered: dict[str, str] = {}
 
         async def run_reading(reading: ToolCall) -> str:
+            """Each lookup once, however many of the message's sentences need it."""
             known = self.toolbox.find(reading.name, role)
             if known is None or known.needs_word(reading.arguments, context):
                 raise LookupError(reading.name)
-            return (await self.toolbox.run(reading, replace(context, key=f"{context.key}:look"), role))[0]
+            asked = f"{reading.name} {json.dumps(dict(reading.arguments), sort_keys=True, default=str)}"
+            if asked not in answered:
+                looking = replace(context, key=f"{context.key}:look")
+                answered[asked] = (await self.toolbox.run(reading, looking, role))[0]
+            return answered[asked]
 
         view = self.conversation.load_view(turn.session)
         return await rules_read(call, turn, view, self.toolbox.specs(role), own, run_reading)

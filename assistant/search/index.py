@@ -42,6 +42,7 @@ from assistant.search.units import (
     split_into_units,
     unit_flags,
 )
+from assistant.search.unsealed import UnsealedUnits, are_counted, count_sources
 from assistant.search.vocabulary import Vocabulary
 
 SEAL_AFTER_UNITS = 1_024
@@ -75,7 +76,7 @@ class SearchIndex:
         self._meta[: self.sealed] = sealed
         self._kinds = np.zeros(len(self._meta), np.uint32)
         self._kinds[: self.sealed] = kinds_of(sealed)
-        self._source_count = int(((sealed["part"] == 0) & (sealed["form"] & REPEATS == 0)).sum())
+        self._source_count = int(are_counted(sealed)[sealed["part"] == 0].sum())
         self._sealed_total = (
             np.frombuffer(contents.total, np.float64).copy() if contents.total else np.zeros(DIMENSIONS)
         )
@@ -88,9 +89,7 @@ class SearchIndex:
         self._speakers_until = 0
         self._following = np.full(len(self._meta), -1, np.int32)
         self._last: dict[int, int] = {}
-        self._fresh: list[UnsealedUnit] = []
-        self._memory: dict[str, list[tuple[int, int]]] = {}
-        self._source_counts: dict[str, int] = {}  # of stems in unsealed units, computed at first use
+        self._unsealed = UnsealedUnits()
         self._cache: OrderedDict[int, Occurrences] = OrderedDict()
         self._cached = 0
         self._vectors = UnitVectors(self.store, self.sealed, len(contents.fresh), self._resident)
@@ -102,9 +101,7 @@ class SearchIndex:
             self._last = dict(zip(streams.tolist(), range(self.sealed), strict=True))
         self.vocabulary = Vocabulary(self._embed)
         self.vocabulary.load((term.stem, term.sources, term.vector) for term in contents.terms)
-        for unit in contents.fresh:
-            self.count += 1
-            self._take(unit)
+        self._take(contents.fresh)
 
     # ----------------------------------------------------------------------------------------------------------- append
 
@@ -144,11 +141,8 @@ class SearchIndex:
         self.store.add(fresh, {number: text for text, number in names.items()}, read_to)
         self._names.update(names)
         self.read_to.update(read_to)
-        for unsealed in fresh:
-            self._grow()
-            self.count += 1
-            self._take(unsealed)
-        if self.store.can_seal and len(self._fresh) >= SEAL_AFTER_UNITS:
+        self._take(fresh)
+        if self.store.can_seal and len(self._unsealed) >= SEAL_AFTER_UNITS:
             self.seal()
 
     def _end_of(self, stream: int) -> tuple[int, int, bool]:
@@ -180,47 +174,47 @@ class SearchIndex:
             number = new[name] = len(self._names) + len(new) + 1
         return number
 
-    def _take(self, unit: UnsealedUnit) -> None:
-        """Load a stored unit into memory."""
-        self._meta[unit.number] = np.frombuffer(unit.meta, UNIT_DTYPE)[0]
-        self._kinds[unit.number] = kinds_of(self._meta[unit.number : unit.number + 1])[0]
-        self._vectors.put(unit.number, unit.vector)
-        self._last[int(self._meta[unit.number]["stream"])] = unit.number
-        previous = int(self._meta[unit.number]["previous"])
-        if previous >= 0:
-            self._following[previous] = unit.number
-        self._fresh.append(unit)
-        self._fresh_total += np.frombuffer(unit.vector, np.int8).astype(np.float64) / VECTOR_SCALE
-        self._source_counts.clear()
-        for stem in unit.stems:
-            self._memory.setdefault(stem.stem, []).append((unit.number, stem.times))
-        self._source_count += int(self._counts(unit.number) and self._meta[unit.number]["part"] == 0)
-        self.vocabulary.add_words({stem.stem: stem.word for stem in unit.stems})
+    def _take(self, units: Sequence[UnsealedUnit]) -> None:
+        """Load stored units into memory, the next ones in order."""
+        if not units:
+            return
+        first, self.count = self.count, self.count + len(units)
+        self._grow()
+        rows = np.frombuffer(b"".join([unit.meta for unit in units]), UNIT_DTYPE)
+        vectors = np.frombuffer(b"".join([unit.vector for unit in units]), np.int8).reshape(-1, DIMENSIONS)
+        self._meta[first : self.count] = rows
+        self._kinds[first : self.count] = kinds_of(rows)
+        self._vectors.put(first, vectors)
+        # The last unit of each stream: later ones overwrite earlier ones.
+        self._last.update(zip(rows["stream"].tolist(), range(first, self.count), strict=True))
+        follows = np.flatnonzero(rows["previous"] >= 0)
+        self._following[rows["previous"][follows]] = follows + first
+        self._unsealed.add(units)
+        self._fresh_total += vectors.sum(axis=0, dtype=np.float64) / VECTOR_SCALE
+        self._source_count += int(are_counted(rows)[rows["part"] == 0].sum())
+        self.vocabulary.add_words({stem.stem: stem.word for unit in units for stem in unit.stems})
 
     def _grow(self) -> None:
-        if self.count == len(self._meta):
-            more = len(self._meta) // 4
+        if self.count > len(self._meta):
+            more = max(len(self._meta) // 4, self.count - len(self._meta))
             self._meta = np.concatenate([self._meta, np.zeros(more, UNIT_DTYPE)])
             self._kinds = np.concatenate([self._kinds, np.zeros(more, np.uint32)])
             self._following = np.concatenate([self._following, np.full(more, -1, np.int32)])
 
     def seal(self) -> None:
         """Seal the unsealed units into a page. Raises `StoreError`; then they stay unsealed."""
-        if not self._fresh:
+        if not len(self._unsealed):
             return
-        new = [stem for stem in self._memory if stem not in self._terms]
-        words = {stem.stem: stem.word for unit in self._fresh for stem in unit.stems}
-        embedded = quantise(self._embed([words[stem] for stem in new])) if new else _NONE
+        new = [stem for stem in self._unsealed.stems if stem not in self._terms]
+        embedded = quantise(self._embed([self._unsealed.words[stem] for stem in new])) if new else _NONE
         ids = {stem: self._next_term + offset for offset, stem in enumerate(new)}
         likes = {ids[stem]: embedded[offset].tobytes() for offset, stem in enumerate(new)}
         terms, postings = [], {}
-        for stem, where in self._memory.items():
+        for stem, body, more in self._unsealed.by_stem(self.meta):
             term = self._terms.get(stem) or ids[stem]
             # The store keeps its vector of a known term.
-            like = likes.get(term, b"")
-            sources = max(1, self._sources.get(term, 0) + self._sources_among([unit for unit, _ in where]))
-            terms.append(IndexTerm(term, stem, sources, like))
-            postings[term] = np.array(where, POSTING_DTYPE).tobytes()
+            terms.append(IndexTerm(term, stem, max(1, self._sources.get(term, 0) + more), likes.get(term, b"")))
+            postings[term] = body
         first = self.sealed
         meta = self._meta[first : self.count].tobytes()
         page = IndexPage(
@@ -234,8 +228,7 @@ class SearchIndex:
             self._forget_cached(sealed_term.id)
         self._next_term += len(new)
         self.sealed = self.count
-        self._fresh.clear()
-        self._memory.clear()
+        self._unsealed = UnsealedUnits()
         self._vectors.let_go(self.sealed)
 
     # ------------------------------------------------------------------------------------------------------------- gone
@@ -274,7 +267,7 @@ class SearchIndex:
         """Return how many remaining sources have a stem; at 0, nothing of the stem may be kept."""
         units = self._sealed_occurrences(self._terms[stem]).units
         units = units[self._meta["gone"][units] == 0]
-        return max(1, self._sources_among(units)) if len(units) else 0
+        return max(1, count_sources(self._meta[units])) if len(units) else 0
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
@@ -320,42 +313,28 @@ class SearchIndex:
         """Return how many sources have a stem: a long text counts once, so that it does not make its words common;
         questions and their answers count as one if nothing else has the stem, so that asking about something often does
         not make it harder to find."""
-        fresh, sealed = self._memory.get(stem), self._sources.get(self._terms.get(stem, 0), 0)
-        if fresh and stem not in self._source_counts:
-            self._source_counts[stem] = max(sealed + self._sources_among([unit for unit, _ in fresh]), 1)
-        return self._source_counts[stem] if fresh else sealed
+        sealed = self._sources.get(self._terms.get(stem, 0), 0)
+        if stem not in self._unsealed.stems:
+            return sealed
+        return max(sealed + self._unsealed.source_count(stem, self.meta), 1)
 
     @property
     def source_count(self) -> int:
         """Return the number of sources, without questions and their answers."""
         return self._source_count
 
-    def _counts(self, unit: int) -> bool:
-        """Return whether a unit counts for the rarity of its words."""
-        return not self._meta[unit]["form"] & REPEATS
-
     def stems_starting_with(self, letter: str) -> list[str]:
         """Return the stems that begin with a letter."""
-        return [stem for stem in self._terms.keys() | self._memory.keys() if stem.startswith(letter)]
-
-    def _sources_among(self, units: Sequence[int] | Ints) -> int:
-        if len(units) == 1:
-            return int(self._counts(units[0]))
-        rows = self._meta[units]
-        # The units of a source are adjacent.
-        sources = rows["source"][rows["form"] & REPEATS == 0]
-        return int(np.count_nonzero(sources[1:] != sources[:-1])) + min(1, len(sources))
+        return [stem for stem in self._terms.keys() | self._unsealed.stems if stem.startswith(letter)]
 
     def occurrences(self, stem: str) -> Occurrences:
         """Return the occurrences of a stem, in order of units."""
         term = self._terms.get(stem)
         sealed = _EMPTY if term is None else self._sealed_occurrences(term)
-        fresh = self._memory.get(stem)
-        if not fresh:
+        fresh = self._unsealed.occurrences(stem)
+        if fresh is None:
             return sealed
-        units = np.array([unit for unit, _ in fresh], np.intp)
-        counts = np.array([count for _, count in fresh], np.float32)
-        return Occurrences(np.concatenate([sealed.units, units]), np.concatenate([sealed.counts, counts]))
+        return Occurrences(np.concatenate([sealed.units, fresh.units]), np.concatenate([sealed.counts, fresh.counts]))
 
     def _sealed_occurrences(self, term: int) -> Occurrences:
         cached = self._cache.get(term)

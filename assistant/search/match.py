@@ -60,14 +60,15 @@ def best_passage(spots: Sequence[WordSpot], idf: Sequence[float], width: int) ->
     return best
 
 
-def make_excerpt(text: str, spots: Sequence[WordSpot], idf: Sequence[float]) -> str:
+def make_excerpt(text: str, spots: Sequence[WordSpot], idf: Sequence[float], *, keep_lines: bool = False) -> str:
     """Return about 300 characters of `text` around the passage with the most of the question's words, from the start to
-    the end of a sentence if possible; white space is collapsed. "…" marks omissions. A text without any of the words
-    returns its beginning."""
+    the end of a sentence if possible; white space is collapsed, but for the ends of lines with `keep_lines`. "…" marks
+    omissions. A text without any of the words returns its beginning."""
     _, first, last = best_passage(spots, idf, EXCERPT_CHARACTERS)
     core = (spots[first].start, spots[last].end) if last >= first else (0, 0)
     start, end = _widened(text, *core)
-    piece = _SPACE.sub(" ", text[start:end]).strip()
+    lines = text[start:end].splitlines() if keep_lines else [text[start:end]]
+    piece = "\n".join(filter(None, (_SPACE.sub(" ", line).strip() for line in lines)))
     before = "… " if text[:start].strip() else ""
     after = " …" if text[end:].strip() else ""
     return f"{before}{piece}{after}"

@@ -41,11 +41,13 @@ class UnitVectors:
     def room(self) -> int:
         return len(self._rows)
 
-    def put(self, number: int, vector: bytes) -> None:
-        if number - self.first == len(self._rows):
-            space = np.zeros((max(_LEAST_ROOM, len(self._rows) // 8), DIMENSIONS), np.int8)
-            self._rows = np.concatenate([self._rows, space])
-        self._rows[number - self.first] = np.frombuffer(vector, np.int8)
+    def put(self, first: int, vectors: ByteVectors) -> None:
+        """Add the vectors of the next units, from number `first` on."""
+        start, end = first - self.first, first - self.first + len(vectors)
+        if end > len(self._rows):
+            room = max(_LEAST_ROOM, len(self._rows) // 8, end - len(self._rows))
+            self._rows = np.concatenate([self._rows, np.zeros((room, DIMENSIONS), np.int8)])
+        self._rows[start:end] = vectors
 
     def resident_rows(self, first: int, last: int) -> ByteVectors:
         """Return the vectors of units [first, last), which are in memory."""

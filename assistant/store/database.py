@@ -26,7 +26,7 @@ from sqlite_utils import Migrations
 from assistant.core.errors import HomeReplaced, StoreError
 from assistant.store.files import create_private_file, file_identity, prepare_home, sync_directory, sync_file
 from assistant.store.replicated import change_checkpoint_mark, is_replicated
-from assistant.store.rows import clean_text, format_time, insert_sql, update_sql
+from assistant.store.rows import clean_text, format_time, insert_sql, stored_row, update_sql
 from assistant.store.schema.versions import require_current_schema, require_known_schema
 from assistant.store.sqlite_errors import DATA_KEPT, explain_error, translated_errors, unreadable_rows_explained
 
@@ -219,10 +219,10 @@ class Database:
         self._require_transaction()
         return self._run(sql, parameters).rowcount
 
-    def execute_many(self, sql: str, parameters: Iterable[SqlParameters]) -> None:
+    def execute_many(self, sql: str, rows: Iterable[SqlParameters]) -> None:
+        """Run a writing statement within `write()` for each of these rows of parameters."""
         self._require_transaction()
-        for each in parameters:
-            self._run(sql, each)
+        self._connection.executemany(sql, map(stored_row, rows))
 
     def insert_row(self, table: str, /, **columns: Any) -> int:
         """Insert a row within `write()`; returns its id."""

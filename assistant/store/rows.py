@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -148,6 +148,20 @@ def format_time(when: datetime) -> str:
 
 def parse_time(stored: str) -> datetime:
     return datetime.fromisoformat(stored)
+
+
+def stored_row(row: Sequence[Any]) -> list[Any]:
+    """Return parameters as they are stored: times in their form, text with valid Unicode (`clean_text`)."""
+    return [
+        value
+        if type(value) is int or type(value) is bytes
+        else format_time(value)
+        if isinstance(value, datetime)
+        else clean_text(value)
+        if isinstance(value, str)
+        else value
+        for value in row
+    ]
 
 
 def clean_text(text: str) -> str:

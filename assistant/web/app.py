@@ -6,48 +6,46 @@ accessible; over TCP `guard` only admits the owner. A message is answered with 2
 There are no documentation pages, since they would load scripts from other sites; `/openapi.json` describes the API.
 
 `/healthz` says whether the daemon makes progress: if not, a restart helps. `/readyz` says whether it can accept and
-answer messages now: a full disk, for example, is no reason to restart. Both answer 200 or 503, and without a token
-(`details` False) nothing more. `/metrics` is for Prometheus, and needs the token over TCP.
+answer messages now: a full disk, for example, is no reason to restart. Both answer 200 or 503, and over TCP nothing
+more, since they need no token there. `/metrics` is for Prometheus, and needs the token over TCP.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from threading import Lock
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
 
 from assistant import __version__
 from assistant.health.status import DaemonStatus
 from assistant.web.deps import ApiDeps
-from assistant.web.errors import add_error_handlers
+from assistant.web.errors import ERROR_SHAPES, SCHEMA_REFERENCE, add_error_handlers
+from assistant.web.guard import is_guarded
+from assistant.web.routers import api_router
 from assistant.web.routes_chat import chat_routes
 from assistant.web.routes_completions import completion_routes
 from assistant.web.routes_page import page_routes
 from assistant.web.routes_read import read_routes
-from assistant.web.schemas_chat import reject_unknown_parameters
 
 _NO_STORE = {"Cache-Control": "no-store"}
-# FastAPI silences warnings while it builds models, which is not thread-safe.
-_BUILDING = Lock()
 
 
-def health_routes(status: DaemonStatus, *, details: bool) -> APIRouter:
-    """`details`: whether health says what is wrong, as on the control socket. Metrics are only for clients that may
-    know how much is done and spent."""
-    routes = APIRouter(tags=["health"])
+def health_routes(status: DaemonStatus) -> list[BaseRoute]:
+    """Metrics are only for clients that may know how much is done and spent."""
+    routes = api_router("", tag="health")
 
     @routes.get("/healthz", summary="Whether the assistant makes progress")
-    async def healthz() -> Response:
-        return _health_answer("alive", [reason] if (reason := status.stall_reason()) else [], details)
+    async def healthz(request: Request) -> Response:
+        return _health_answer(request, "alive", [reason] if (reason := status.stall_reason()) else [])
 
     @routes.get("/readyz", summary="Whether it can take messages and answer them")
-    async def readyz() -> Response:
-        return _health_answer("ready", status.readiness_problems(), details)
+    async def readyz(request: Request) -> Response:
+        return _health_answer(request, "ready", status.readiness_problems())
 
     @routes.get("/metrics", summary="Numbers for Prometheus", response_class=Response)
     async def metrics() -> Response:
@@ -55,12 +53,12 @@ def health_routes(status: DaemonStatus, *, details: bool) -> APIRouter:
 
         return Response(exposition.render_metrics(status), media_type=exposition.MEDIA_TYPE, headers=_NO_STORE)
 
-    return routes
+    return routes.routes
 
 
-def _health_answer(name: str, problems: list[str], details: bool) -> Response:
+def _health_answer(request: Request, name: str, problems: list[str]) -> Response:
     body: dict[str, Any] = {name: not problems}
-    if details:
+    if not is_guarded(request.scope):
         body["problems"] = problems
     return JSONResponse(body, 503 if problems else 200, _NO_STORE)
 
@@ -73,37 +71,24 @@ _DESCRIPTION = (
 )
 
 
-def build_web_app(deps: ApiDeps, *, trusted: bool = True) -> FastAPI:
-    """Build the API of a running daemon. `trusted`: whether health says what is wrong without a token, as on the
-    control socket."""
-    with _BUILDING:
-        return _build(deps, trusted)
-
-
-def _build(deps: ApiDeps, trusted: bool) -> FastAPI:
-    app = FastAPI(
-        title="Nocturne",
-        version=__version__,
-        openapi_url=None,
-        redirect_slashes=False,
-        dependencies=[Depends(reject_unknown_parameters)],
-    )
-    app.include_router(chat_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
-    app.include_router(read_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
-    app.include_router(page_routes(deps.browsers))
-    app.include_router(completion_routes(deps.control, deps.read_api, deps.terminal), prefix="/v1")
-    app.include_router(health_routes(deps.status, details=trusted))
-    app.include_router(_description_route(app))
+def build_web_app(deps: ApiDeps) -> FastAPI:
+    """Build the API of a running daemon, for the control socket and for TCP: there `AccessGuard` is around it."""
+    app = FastAPI(title="Nocturne", version=__version__, openapi_url=None, redirect_slashes=False)
+    app.router.routes += [
+        *chat_routes(deps.control, deps.read_api, deps.terminal),
+        *read_routes(deps.control, deps.read_api, deps.terminal),
+        *page_routes(deps.browsers),
+        *completion_routes(deps.control, deps.read_api, deps.terminal),
+        *health_routes(deps.status),
+        *_description_route(app),
+    ]
     add_error_handlers(app)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
-    # FastAPI would build the models of all requests and answers at the first request, blocking everything else.
-    for route in app.routes:
-        route.matches({"type": "http", "path": "/", "root_path": "", "method": "GET", "headers": []})
     return app
 
 
-def _description_route(app: FastAPI) -> APIRouter:
-    routes = APIRouter()
+def _description_route(app: FastAPI) -> list[BaseRoute]:
+    routes = api_router("")
     making = asyncio.Lock()
     description = b""
 
@@ -116,7 +101,7 @@ def _description_route(app: FastAPI) -> APIRouter:
                 description = await asyncio.to_thread(lambda: json.dumps(app.openapi(), separators=(",", ":")).encode())
         return Response(description, media_type="application/json")
 
-    return routes
+    return routes.routes
 
 
 def _describe(app: FastAPI) -> dict[str, Any]:
@@ -129,6 +114,9 @@ def _describe(app: FastAPI) -> dict[str, Any]:
         shapes = schema["components"]["schemas"]
         for name in ("HTTPValidationError", "ValidationError"):
             shapes.pop(name, None)
+        for shape in ERROR_SHAPES:
+            described = shape.model_json_schema(ref_template=SCHEMA_REFERENCE)
+            shapes |= described.pop("$defs", {}) | {shape.__name__: described}
         schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         schema["security"] = [{"token": []}, {}]
         app.openapi_schema = schema

@@ -4,7 +4,7 @@ get it in that API's format."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.web.schemas_chat import Answer, ErrorAnswer
+from assistant.web.schemas_completions import OpenAIErrorAnswer
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 # Maximum number of reported problems per request, and of characters of each.
@@ -23,6 +24,9 @@ _MAX_PROBLEM_LENGTH = 300
 REQUEST_INTERRUPTED = (
     "The assistant was stopped while it did this. What it had finished is kept: check before you repeat it."
 )
+
+SCHEMA_REFERENCE = "#/components/schemas/{model}"
+ERROR_SHAPES: Sequence[type[Answer]] = (ErrorAnswer, OpenAIErrorAnswer)
 
 _MEANINGS: Mapping[int, str] = {
     400: "The request is not valid. Nothing was changed.",
@@ -54,9 +58,11 @@ def error_content(path: str, text: str) -> dict[str, Any]:
 
 
 def error_responses(*statuses: int, shape: type[Answer] = ErrorAnswer) -> dict[int | str, dict[str, Any]]:
-    """Return the errors that a route documents: those of every route, and these."""
+    """Return the errors that a route documents: those of every route, and these. `shape` is one of `ERROR_SHAPES`."""
     documented = sorted({400, 401, 403, 405, 429, 431, 500, 503, *statuses})
-    return {status: {"model": shape, "description": _MEANINGS[status]} for status in documented}
+    content = {"application/json": {"schema": {"$ref": SCHEMA_REFERENCE.format(model=shape.__name__)}}}
+    # Named, not as a `model`: FastAPI would build validators for each error of each route, more than for all answers.
+    return {status: {"description": _MEANINGS[status], "content": content} for status in documented}
 
 
 def add_error_handlers(app: FastAPI) -> None:

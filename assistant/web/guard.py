@@ -82,6 +82,8 @@ _HEADERS = {
     "x-frame-options": "DENY",
 }
 _MAX_SHOWN = 100
+# Marks a request that came through the guard, possibly without a token.
+_GUARDED = "assistant.guarded"
 # For monitoring: they only answer yes or no, without a token. The page's files are the same for everybody.
 _OPEN_PATHS = frozenset({"/", "/healthz", "/readyz"})
 _PAGE_FILES = "/page/"
@@ -117,6 +119,7 @@ class AccessGuard:
         self._attempts = TokenAttempts(clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[_GUARDED] = True
         is_closed = not _is_open(scope)
 
         async def guarded(message: Message) -> None:
@@ -235,6 +238,11 @@ class AccessGuard:
         if self._rules.behind_proxy and forwarded:
             return forwarded[-1].rpartition(",")[2].strip()[:_MAX_SHOWN]
         return _address_of(scope, "client")
+
+
+def is_guarded(scope: Scope) -> bool:
+    """Return whether the request came over TCP, where some paths need no token; on the control socket it did not."""
+    return _GUARDED in scope
 
 
 def _is_open(scope: Scope) -> bool:

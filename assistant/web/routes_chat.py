@@ -6,18 +6,21 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 
 from assistant.bridges.terminal.bridge import DeliveryMark, TerminalBridge
 from assistant.core.errors import UsageError
 from assistant.core.sessions import BRANCH_PREFIX, MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
+from assistant.web.guard import is_guarded
 from assistant.web.html_events import with_html
 from assistant.web.large_bodies import LargeBodyRoute
+from assistant.web.routers import api_router
 from assistant.web.schemas_chat import (
     CommandAnswer,
     ConfirmationNeeded,
@@ -55,15 +58,12 @@ _STREAM_ANSWER: dict[int | str, dict[str, Any]] = {
 }
 
 
-def chat_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
-    routes = APIRouter(tags=["conversation"])
-    routes.include_router(_message_routes(control, reader, terminal))
-    routes.include_router(_stream_routes(terminal))
-    return routes
+def chat_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> list[BaseRoute]:
+    return [*_message_routes(control, reader, terminal).routes, *_stream_routes(terminal).routes]
 
 
 def _message_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
-    routes = APIRouter(route_class=LargeBodyRoute)
+    routes = api_router(tag="conversation", route_class=LargeBodyRoute)
 
     @routes.post("/messages", status_code=202, responses=error_responses(409, 413), summary="Say something")
     async def say(body: NewMessage) -> MessageAccepted:
@@ -115,8 +115,9 @@ def _message_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Term
 
 
 def _stream_routes(terminal: TerminalBridge) -> APIRouter:
-    routes = APIRouter()
-    streams = _Streams(terminal)
+    routes = api_router(tag="conversation")
+    # Over TCP and on the control socket each: clients of the one leave room for the other.
+    by_way = {guarded: _Streams(terminal) for guarded in (False, True)}
 
     @routes.get(
         "/events",
@@ -125,6 +126,7 @@ def _stream_routes(terminal: TerminalBridge) -> APIRouter:
         summary="What happens",
     )
     async def events(
+        request: Request,
         session: OwnerSession = MAIN_SESSION,
         inbox_id: Annotated[RowId | None, Query(description="Deliveries that answer this message, or none.")] = None,
         after: Annotated[
@@ -148,6 +150,7 @@ def _stream_routes(terminal: TerminalBridge) -> APIRouter:
         """Without an id: what waits to be delivered, and what comes from now on. With one: every delivery after it,
         each once, in order, whatever happened to the connection or the daemon meanwhile; naming it confirms those up
         to it."""
+        streams = by_way[is_guarded(request.scope)]
         if streams.open >= MAX_EVENT_STREAMS:
             raise HTTPException(
                 503, f"{MAX_EVENT_STREAMS} event streams are open, which is the limit. Close one of them."
@@ -168,7 +171,7 @@ def _stream_routes(terminal: TerminalBridge) -> APIRouter:
 
 
 class _Streams:
-    """The event streams of one server; `open` is their number."""
+    """The event streams over TCP, or on the control socket; `open` is their number."""
 
     def __init__(self, terminal: TerminalBridge) -> None:
         self.open = 0

@@ -12,11 +12,12 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Request
+from fastapi import Header, Path, Request
 from fastapi.responses import StreamingResponse
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.core.errors import AssistantError, StoreError
@@ -25,6 +26,7 @@ from assistant.web.completions import ClientAnswer, Completions, NoAnswer
 from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
 from assistant.web.large_bodies import LargeBodyRoute
+from assistant.web.routers import api_router
 from assistant.web.schemas_completions import (
     MODEL_NAME,
     Completion,
@@ -43,8 +45,8 @@ _FIRST = 1_763_596_800
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
-def completion_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
-    routes = APIRouter(tags=["clients"], responses=_errors(), route_class=LargeBodyRoute)
+def completion_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> list[BaseRoute]:
+    routes = api_router(tag="clients", responses=_errors(), route_class=LargeBodyRoute)
     completions = Completions(control, ClientThreads(reader), terminal)
 
     @routes.get("/models", summary="The models, for OpenAI-compatible clients: one, the assistant")
@@ -90,7 +92,7 @@ def completion_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Te
             session=answer.session,
         )
 
-    return routes
+    return routes.routes
 
 
 def _require_model(name: str) -> None:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Request
+from fastapi import Header, Path, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 
 from assistant.core.errors import UsageError
 from assistant.store.home.browser_sessions import BrowserSessions
 from assistant.web.errors import error_responses
 from assistant.web.guard import cookie_name, cookie_secret
 from assistant.web.page_files import PageFile, load_page_files
+from assistant.web.routers import api_router
 from assistant.web.schemas_chat import Answer
 
 # Browsers keep no cookie longer; the login itself ends after 90 days without use.
@@ -39,8 +41,8 @@ class LoggedIn(Answer):
     logged_in: bool
 
 
-def page_routes(browsers: BrowserSessions) -> APIRouter:
-    routes = APIRouter()
+def page_routes(browsers: BrowserSessions) -> list[BaseRoute]:
+    routes = api_router("")
 
     @routes.get("/", include_in_schema=False)
     async def page(request: Request) -> Response:
@@ -84,7 +86,7 @@ def page_routes(browsers: BrowserSessions) -> APIRouter:
         answer.delete_cookie(cookie_name(request.scope), path="/", httponly=True, samesite="strict")
         return answer
 
-    return routes
+    return routes.routes
 
 
 def _is_encrypted(request: Request) -> bool:

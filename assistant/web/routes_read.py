@@ -11,6 +11,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.commands.general import StatusReport
@@ -20,6 +21,7 @@ from assistant.core.model_api import UsageKey
 from assistant.core.sessions import MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
+from assistant.web.routers import API_PREFIX, api_router
 from assistant.web.schemas_chat import CommandAnswer, OwnerSession, RowId, UnicodeText, refuse_number, to_utc
 from assistant.web.schemas_read import (
     CompactionList,
@@ -49,18 +51,19 @@ After = Annotated[UtcTime | None, Query(description="From this time on; with its
 Before = Annotated[UtcTime | None, Query(description="Up to, and without, this time.")]
 
 
-def read_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
-    routes = APIRouter(responses=error_responses())
-    routes.include_router(_conversations(control, reader, terminal))
-    routes.include_router(_history(reader))
-    routes.include_router(_files(reader))
-    routes.include_router(_memories(reader))
-    routes.include_router(_running(control, reader))
-    return routes
+def read_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> list[BaseRoute]:
+    groups = (
+        _conversations(control, reader, terminal),
+        _history(reader),
+        _files(reader),
+        _memories(reader),
+        _running(control, reader),
+    )
+    return [route for group in groups for route in group.routes]
 
 
 def _conversations(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> APIRouter:
-    routes = APIRouter(prefix="/sessions", tags=["sessions"])
+    routes = api_router(f"{API_PREFIX}/sessions", tag="sessions", responses=error_responses())
 
     @routes.get("", summary="Your conversations")
     async def sessions(limit: MaxResults = 10) -> ConversationList:
@@ -85,7 +88,7 @@ def _conversations(control: DaemonControl, reader: OwnerReadApi, terminal: Termi
 
 
 def _history(reader: OwnerReadApi) -> APIRouter:
-    routes = APIRouter(tags=["history"])
+    routes = api_router(tag="history", responses=error_responses())
 
     @routes.get("/messages", summary="What was said in a session")
     async def messages(
@@ -126,7 +129,7 @@ def _history(reader: OwnerReadApi) -> APIRouter:
 
 
 def _files(reader: OwnerReadApi) -> APIRouter:
-    routes = APIRouter(tags=["history"])
+    routes = api_router(tag="history", responses=error_responses())
 
     @routes.get(
         "/history/{message_id}/files/{number}",
@@ -155,7 +158,7 @@ def _files(reader: OwnerReadApi) -> APIRouter:
 
 
 def _memories(reader: OwnerReadApi) -> APIRouter:
-    routes = APIRouter(prefix="/memories", tags=["memory"])
+    routes = api_router(f"{API_PREFIX}/memories", tag="memory", responses=error_responses())
 
     @routes.get("", responses=error_responses(404), summary="What is remembered")
     async def memories(
@@ -186,7 +189,7 @@ def _memories(reader: OwnerReadApi) -> APIRouter:
 
 
 def _running(control: DaemonControl, reader: OwnerReadApi) -> APIRouter:
-    routes = APIRouter(tags=["running"])
+    routes = api_router(tag="running", responses=error_responses())
 
     @routes.get("/sleeps", summary="Reports of sleeps")
     async def sleeps(limit: MaxResults = 10, html: AsHtml = False) -> SleepList:

@@ -1,21 +1,17 @@
 """What the web API takes, and what it answers in a conversation, as pydantic models: the shapes that `/openapi.json`
 describes.
 
-Unknown fields, wrong types and text that is not Unicode are refused before anything is stored, and so are parameters
-that an address does not have.
+Unknown fields, wrong types and text that is not Unicode are refused before anything is stored.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import Request
-from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from assistant.core.errors import UsageError
@@ -23,23 +19,7 @@ from assistant.core.messages import Media, decode_base64
 from assistant.core.records import IncomingMessage
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_scope
 
-_MAX_NAME_SHOWN = 100
 _OWNER_SESSIONS = r"main|branch:[1-9][0-9]{0,17}|thread:[\w.-]{1,40}"
-
-
-async def reject_unknown_parameters(request: Request) -> None:
-    """The framework ignores parameters that an address does not have, and all but the last of those given twice: with
-    one letter wrong, it would answer another question."""
-    names = [field.alias for field in request.scope["route"].dependant.query_params]
-    for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
-        if name not in names or times > 1:
-            where = ("query", name[:_MAX_NAME_SHOWN] or '""')
-            what = "is given more than once" if name in names else _unknown_parameter(names)
-            raise RequestValidationError([{"type": "extra", "loc": where, "msg": what}])
-
-
-def _unknown_parameter(names: list[str]) -> str:
-    return f"there is no such parameter; there are: {', '.join(names)}" if names else "this address has no parameters"
 
 
 def _owner_session(session: str) -> str:

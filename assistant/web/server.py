@@ -26,8 +26,7 @@ from typing import Any, Literal
 from starlette.types import ASGIApp
 from uvicorn import Config, Server
 
-from assistant.web.app import build_web_app
-from assistant.web.deps import AccessRules, ApiDeps
+from assistant.web.deps import AccessRules
 from assistant.web.guard import AccessGuard, ClientAddress
 from assistant.web.strict_http import StrictProtocol
 from assistant.web.tcp_listener import BACKLOG, ServeSocket
@@ -43,19 +42,14 @@ _KEEP_ALIVE_TCP_SECONDS = 60
 _HANDSHAKE_SECONDS = 10
 
 
-def build_control_server(deps: ApiDeps) -> ServeSocket:
-    """Return the API for the owner, as loaded by `serve_control`. Everybody who can open the socket is the owner."""
-    return serve_with_uvicorn(build_web_app(deps))
-
-
 def build_tcp_server(
-    deps: ApiDeps, rules: AccessRules, tls: ssl.SSLContext | None, clock: Callable[[], float]
+    app: ASGIApp, rules: AccessRules, tls: ssl.SSLContext | None, clock: Callable[[], float]
 ) -> ServeSocket:
-    """Return the API for clients that follow the rules, as loaded by `TcpListener`."""
+    """Return a server of the API for clients that follow the rules, as loaded by `TcpListener`."""
     limit = ConnectionLimit(_max_connections())
-    app = AccessGuard(build_web_app(deps, trusted=False), rules, clock, limit.admit_authenticated)
+    guarded = AccessGuard(app, rules, clock, limit.admit_authenticated)
     return serve_with_uvicorn(
-        app, tls=tls, keep_alive_seconds=_KEEP_ALIVE_TCP_SECONDS, limit=limit, protocol=SlowClientProtocol
+        guarded, tls=tls, keep_alive_seconds=_KEEP_ALIVE_TCP_SECONDS, limit=limit, protocol=SlowClientProtocol
     )
 
 

@@ -26,7 +26,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
@@ -39,6 +40,9 @@ from assistant.settings.sections import WEB_TOKEN_KEY, WebSettings
 from assistant.settings.settings import Settings
 from assistant.web.deps import AccessRules, ApiDeps
 from assistant.web.tcp_listener import BACKLOG, ServeSocket, TcpAddress, TcpListener, serve_until
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 log = get_logger()
 
@@ -153,6 +157,8 @@ class WebServers:
         """`token` returns the currently valid one; `listens`: also over TCP, if a port is set; `any_port`: use another
         one if it is in use."""
         self._socket = socket
+        self._app: ASGIApp | None = None
+        self._building = Lock()
         self.deps = deps
         self._rules = AccessRules(token, frozenset(settings.hosts), settings.behind_proxy, deps.browsers)
         certificate, key = settings.certificate, settings.certificate_key
@@ -198,11 +204,21 @@ class WebServers:
     # The web framework is imported at the first connection.
 
     def _load_control(self) -> ServeSocket:
-        from assistant.web.server import build_control_server
+        from assistant.web.server import serve_with_uvicorn
 
-        return build_control_server(self.deps)
+        # Everybody who can open the socket is the owner.
+        return serve_with_uvicorn(self._load_app())
 
     def _load_tcp(self, tls: ssl.SSLContext | None) -> ServeSocket:
         from assistant.web.server import build_tcp_server
 
-        return build_tcp_server(self.deps, self._rules, tls, time.monotonic)
+        return build_tcp_server(self._load_app(), self._rules, tls, time.monotonic)
+
+    def _load_app(self) -> ASGIApp:
+        """Build the application once: it takes a while and some megabytes. Called in worker threads."""
+        from assistant.web.app import build_web_app
+
+        with self._building:
+            if self._app is None:
+                self._app = build_web_app(self.deps)
+            return self._app

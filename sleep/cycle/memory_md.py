@@ -162,8 +162,9 @@ class MemoryPage:
             new = waiting.pop(section.name, [])
             empty = not new and not any(line.strip() for line in section.lines)
             if section.mine and empty:
-                # Drop the blank line of our heading with it.
-                made += section.lines[1:]
+                # Drop the blank line of our heading with it; one with spaces is not ours, and its characters count.
+                blank = bool(section.lines) and not section.lines[0].strip("\r\n")
+                made += section.lines[blank:]
             else:
                 made += [] if section.heading is None else [section.heading]
                 end = max((place for place, line in enumerate(section.lines, 1) if line.strip()), default=0)

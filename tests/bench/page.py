@@ -20,6 +20,7 @@ from pathlib import Path
 import httpx2
 
 from assistant.web.markdown_html import StreamedHtml
+from assistant.wire.search import open_history
 from tests.bench.figures import Row, percentile
 from tests.bench.homes import home
 from tests.bench.memories import add_memories
@@ -34,10 +35,12 @@ PAINT_MS, WIRE_KB, BATCH_MS, SERVER_MB, ANSWER_MS = 300.0, 200.0, 20.0, 15.0, 50
 _ASKED = (
     *("/v1/status", "/v1/sessions?limit=1", "/v1/messages?limit=60&html=true", "/v1/sleeps?limit=30&html=true"),
     *("memory list --limit 100", "memory changes", "memory profiles --limit 100", "agenda 2026-11-28"),
-    *("agenda 2026-11-23 --week", "context", "usage", "approvals list"),
+    *("agenda 2026-11-23 --week", "context", "usage", "approvals list", "status", "memory search garden"),
+    *("/v1/compactions?limit=200", "/v1/usage?days=31", "/v1/history?q=garden&limit=20"),
 )
 _PAGES = ("talk", "today", "memory", "context", "sleep", "spending", "health", "settings")
 _RUNS = 5
+_INDEXED = 100_000  # messages of the largest home that is indexed before
 _QUIET_MS = 700  # less than the second after which a page looks again how far a sleep is
 _TEXT = "Here is **what** was asked for, in `words`:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- two\n\n" * 40
 _BATCH = 24  # characters
@@ -57,9 +60,20 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
         copy = home(size).copied("page")
         try:
             add_memories(copy, size // 10)
+            _index(copy, size)
             yield from _served(copy, size)
         finally:
             shutil.rmtree(copy)
+
+
+def _index(copy: Path, size: int) -> None:
+    """Make the search index, which the daemon would make while it is measured; it does so in a very large home."""
+    history, finder = open_history(copy)
+    try:
+        while size <= _INDEXED and finder.index_next_batch():
+            pass
+    finally:
+        history.close()
 
 
 def _batches() -> Row:
@@ -78,7 +92,8 @@ def _batches() -> Row:
 
 def _served(copy: Path, size: int) -> Iterator[Row]:
     port = free_port()
-    with ready(copy, ASSISTANT_WEB__PORT=str(port)) as daemon:
+    # Nothing is measured while it sleeps.
+    with ready(copy, ASSISTANT_WEB__PORT=str(port), ASSISTANT_SLEEP__AT="", ASSISTANT_SLEEP__NAP_MINUTES="0") as daemon:
         address = f"http://127.0.0.1:{port}"
         # A daemon that was just started binds its port a moment after it is ready.
         with httpx2.Client(base_url=address, transport=httpx2.HTTPTransport(retries=8), timeout=60) as client:

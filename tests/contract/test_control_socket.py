@@ -16,7 +16,8 @@ from assistant.cli.client import open_socket_link
 from assistant.cli.link import LinkLost
 from assistant.core.errors import HomeError, HomeLocked
 from assistant.service.home_lock import is_listening
-from assistant.web.server import build_control_server
+from assistant.web.app import build_web_app
+from assistant.web.server import serve_with_uvicorn
 from assistant.web.servers import listen_unix, serve_control
 from tests.support.control_api import ControlServer, ScriptedControl, control_deps, open_terminal, serve_control_api
 
@@ -80,7 +81,7 @@ async def test_the_framework_is_loaded_at_the_first_connection(tmp_path: Path) -
 
     def load() -> Any:
         loaded.append("now")
-        return build_control_server(control_deps(ScriptedControl(), terminal))
+        return serve_with_uvicorn(build_web_app(control_deps(ScriptedControl(), terminal)))
 
     with open_terminal() as terminal:
         async with serve_control(load, path), open_socket_link(path) as link:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,29 @@ _CHILD = "tests.support.processes.mem0_private_api"
 _ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def told(tmp_path: Path) -> Any:
-    def ask(fact: str) -> Any:
-        run = subprocess.run(
-            [sys.executable, "-m", _CHILD, str(tmp_path), fact], capture_output=True, text=True, cwd=_ROOT, check=False
-        )
-        assert run.returncode == 0, run.stderr
-        return json.loads(run.stdout)
+_ALONE = "files"
+_TOGETHER = (
+    "version",
+    "telemetry",
+    "attributes_not_set",
+    "overridden_with_other_parameters",
+    "created_otherwise",
+    "listed_by_mem0",
+    "second_store",
+)
 
-    return ask
+
+def _told(path: Path, *facts: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", _CHILD, str(path), *facts]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=_ROOT, check=False)
+    assert run.returncode == 0, run.stderr
+    return dict(json.loads(run.stdout))
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    facts = _told(tmp_path_factory.mktemp("mem0"), *_TOGETHER)
+    return facts.__getitem__
 
 
 def test_the_minor_version_is_the_one_that_was_read(told: Any) -> None:
@@ -55,5 +69,8 @@ def test_a_memorys_words_lie_in_one_store_only(told: Any) -> None:
     assert told("second_store") is False
 
 
-def test_beside_memory_db_mem0_writes_a_number_of_its_own_and_no_history(told: Any) -> None:
-    assert [name for name in told("files") if not name.startswith("memory.db")] == ["mem0", "mem0/config.json"]
+def test_beside_memory_db_mem0_writes_a_number_of_its_own_and_no_history(tmp_path: Path) -> None:
+    assert [name for name in _told(tmp_path, _ALONE)[_ALONE] if not name.startswith("memory.db")] == [
+        "mem0",
+        "mem0/config.json",
+    ]

@@ -95,3 +95,16 @@ async def test_what_somebody_is_connected_with_leads_to_the_facts_and_memories_t
         assert all("Ada" in memory["text"] for one in shown["value"]["connections"] for memory in one["memories"])
         assert '"Lisbon": lives in since' in shown["text"]
         assert "no profile" in (await command(it, "memory", "connections", "Ruth"))["error"]
+
+
+async def test_of_a_file_that_a_sleep_rewrote_the_first_lines_are_shown_and_how_many_more(tmp_path: Path) -> None:
+    """After an import of years, a night writes thousands of lines."""
+    async with run_web_api(tmp_path, *["Noted."] * 70) as it:
+        for number in range(70):
+            await it.socket.say(f"My friend Bo{number} lives in Ghent.")
+        await it.wait_idle()
+        await command(it, "sleep")
+        changes = await command(it, "memory", "changes")
+        notes = max(changes["value"]["texts"], key=lambda text: text["more"])
+        assert len(notes["lines"]) == 60 and notes["more"] >= 10
+        assert f"{notes['name']} (c{notes['id']}): {notes['more']} more lines" in changes["text"]

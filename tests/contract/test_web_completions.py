@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,36 @@ async def test_what_cannot_be_had_is_refused_and_nothing_is_kept(
         with pytest.raises(openai.APIStatusError, match=told):
             await client.chat.completions.create(**{"model": "nocturne", **request_})
         assert sessions(it) == []
+
+
+async def test_instructions_settings_and_tools_of_a_client_are_passed_over(tmp_path: Path) -> None:
+    tool = {"type": "function", "function": {"name": "pay", "parameters": {"type": "object"}}}
+    async with client_of(tmp_path, "Ahoy.") as (it, client):
+        pirate = {"role": "system", "content": "Speak like a pirate."}
+        await ask(client, pirate, user("hi"), temperature=1.9, max_tokens=3, tools=[tool])
+        request = it.model.requests[-1]
+        assert "pirate" not in str(request) and "pay" not in [tool.name for tool in request.tools]
+        assert files_with_words(tmp_path, "pirate") == []
+
+
+async def test_what_is_due_comes_with_the_next_answer_as_a_quotation(tmp_path: Path) -> None:
+    async with client_of(tmp_path, "Hi.", "Fine.") as (it, client):
+        begun = [user("hi"), assistant(await ask(client, user("hi")))]
+        command = user("/remind call Ines in 1 minute")
+        begun += [command, assistant(await ask(client, *begun, command))]
+        it.clock.now += timedelta(minutes=2)
+        await it.app.agenda_scheduler.fire_due()
+        await it.wait_idle()
+        answer = await ask(client, *begun, user("how are you?"))
+        assert answer.startswith("> ") and "call Ines" in answer.splitlines()[0] and answer.endswith("\n\nFine.")
+
+
+async def test_a_client_may_choose_the_conversation_and_it_goes_on_in_a_terminal(tmp_path: Path) -> None:
+    async with client_of(tmp_path, "Hi.", "Heron.") as (it, client):
+        assert await ask(client, user("I have a boat."), extra_body={"session": "thread:Trip"}) == "Hi."
+        await it.socket.say("its name?", "thread:trip")
+        await it.wait_idle()
+        assert said(it, "thread:trip") == ["I have a boat.", "Hi.", "its name?", "Heron."]
 
 
 async def test_a_wrong_token_is_refused(tmp_path: Path) -> None:

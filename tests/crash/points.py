@@ -128,11 +128,13 @@ def _power_points(calls: Sequence[SystemCall]) -> list[Point]:
 
 
 def sample(points: Sequence[Point], size: int, seed: int) -> list[Point]:
-    """`size` points, each way of breaking in its share, in the order of the run."""
+    """`size` points, each way of breaking in its share, in the order of the run. Calls that fail are one way, whatever
+    error they fail with."""
     chance = random.Random(f"{seed} {size}")
     ways: dict[str, list[int]] = {}
     for index, point in enumerate(points):
-        way = f"{point.how}x{min(point.times, 2)}{'+' if point.again is not None else ''}{'@' if point.apart else ''}"
+        how = "error" if point.fails else point.how
+        way = f"{how}x{min(point.times, 2)}{'+' if point.again is not None else ''}{'@' if point.apart else ''}"
         ways.setdefault(way, []).append(index)
     weight = {"kill": 4, "torn": 1, "power": 2}
     drawn: set[int] = set()

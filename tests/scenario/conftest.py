@@ -17,7 +17,7 @@ def shared() -> Iterator[StrictServer]:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with run_browser() as started:
         yield started

@@ -21,7 +21,6 @@ from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from assistant.wire.stores import Stores
 from tests.support.command_line import (
-    ASSISTANT_COMMAND,
     TELEGRAM_SET_UP,
     TIMEOUT_SECONDS,
     command_environment,
@@ -29,6 +28,7 @@ from tests.support.command_line import (
     run_daemon,
     run_in_process,
 )
+from tests.support.forked_terminal import AssistantTerminal
 from tests.support.keyring import InMemoryKeyring, use_keyring
 from tests.support.telegram_bridge import ThreadedTelegram
 
@@ -69,14 +69,12 @@ def known(home: Home, desk: ThreadedTelegram) -> None:
 
 
 def terminal(home: Home, *words: str) -> pexpect.spawn:
-    return pexpect.spawn(
-        ASSISTANT_COMMAND[0],
-        [*ASSISTANT_COMMAND[1:], *words],
+    return AssistantTerminal(
+        *words,
         env=command_environment(home.path, **NO_KEYRING),
         timeout=TIMEOUT_SECONDS,
         encoding="utf-8",
         dimensions=(30, 160),
-        use_poll=True,
     )
 
 

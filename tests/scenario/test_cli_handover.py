@@ -25,7 +25,6 @@ from assistant.settings.settings import load_settings
 from tests.strict.behaviour import Held, ScriptedAnswer
 from tests.strict.server import StrictServer
 from tests.support.command_line import (
-    ASSISTANT_COMMAND,
     TIMEOUT_SECONDS,
     command_environment,
     one_line_error,
@@ -34,6 +33,7 @@ from tests.support.command_line import (
     run_in_process,
 )
 from tests.support.forked_command import ForkedCommand
+from tests.support.forked_terminal import AssistantTerminal
 
 PROMPT = "›"
 WAITING = b"hands it over after its answer"
@@ -63,14 +63,12 @@ def started(home: Path, *arguments: str, **settings: str) -> Iterator[subprocess
 @contextmanager
 def idle_chat(home: Path, *arguments: str) -> Iterator[pexpect.spawn]:
     """A chat at a terminal that has the data folder, and waits for its person."""
-    child = pexpect.spawn(
-        ASSISTANT_COMMAND[0],
-        [*ASSISTANT_COMMAND[1:], *(arguments or ("chat",))],
+    child = AssistantTerminal(
+        *(arguments or ("chat",)),
         env=command_environment(home),
         timeout=TIMEOUT_SECONDS,
         encoding="utf-8",
         dimensions=(30, 100),
-        use_poll=True,
     )
     try:
         child.expect(PROMPT)

@@ -26,12 +26,12 @@ from assistant.wire.stores import Stores
 from tests.strict.behaviour import ErrorStatus, ScriptedAnswer
 from tests.strict.server import StrictServer
 from tests.support.command_line import (
-    ASSISTANT_COMMAND,
     TIMEOUT_SECONDS,
     FinishedCommand,
     command_environment,
     run_daemon,
 )
+from tests.support.forked_terminal import AssistantTerminal
 from tests.support.keyring import InMemoryKeyring, use_keyring
 
 UNKNOWN = ErrorStatus(404, "not_found_error", "model: claude-nine")
@@ -338,14 +338,12 @@ def test_at_a_terminal_a_key_is_not_echoed_and_ctrl_c_keeps_what_was_answered(ho
     env = command_environment(
         home.path, ANTHROPIC_BASE_URL=server.url, PYTHON_KEYRING_BACKEND="keyring.backends.fail.Keyring"
     )
-    child = pexpect.spawn(
-        ASSISTANT_COMMAND[0],
-        [*ASSISTANT_COMMAND[1:], "setup"],
+    child = AssistantTerminal(
+        "setup",
         env=env,
         timeout=TIMEOUT_SECONDS,
         encoding="utf-8",
         dimensions=(30, 100),
-        use_poll=True,
     )
     try:
         seen = ""

@@ -15,13 +15,13 @@ import pytest
 from tests.strict.behaviour import Held, ScriptedAnswer
 from tests.strict.server import StrictServer
 from tests.support.command_line import (
-    ASSISTANT_COMMAND,
     TIMEOUT_SECONDS,
     command_environment,
     run_assistant,
     run_daemon,
     run_in_process,
 )
+from tests.support.forked_terminal import AssistantTerminal
 
 PROMPT = "›"
 CTRL_C, CTRL_D = "\x03", "\x04"
@@ -41,15 +41,12 @@ def terminal(home: Path, *arguments: str, **settings: str) -> Iterator[pexpect.s
 
 def started(home: Path, *arguments: str, **settings: str) -> pexpect.spawn:
     """The command at a terminal of 100 by 30."""
-    return pexpect.spawn(
-        ASSISTANT_COMMAND[0],
-        [*ASSISTANT_COMMAND[1:], *arguments],
+    return AssistantTerminal(
+        *arguments,
         env=command_environment(home, **settings),
         timeout=TIMEOUT_SECONDS,
         encoding="utf-8",
-        # select() knows no descriptor above 1023, and a worker may have more of them.
         dimensions=(30, 100),
-        use_poll=True,
     )
 
 

@@ -7,19 +7,18 @@ import socket
 from pathlib import Path
 
 import httpx2
-import pexpect
 import pytest
 
 from assistant.cli.config.change import store_secret
 from assistant.core.errors import UsageError
 from assistant.settings.home import Home
 from tests.support.command_line import (
-    ASSISTANT_COMMAND,
     command_environment,
     one_line_error,
     run_daemon,
     run_in_process,
 )
+from tests.support.forked_terminal import AssistantTerminal
 from tests.support.web_api import free_port
 
 TOKEN = "q8W-3ZtV_7pLmX0sRyB5nKd2HfJc9GaUeToI4vEwQ1r"
@@ -164,9 +163,9 @@ def test_a_page_is_not_opened_while_nothing_runs(tmp_path: Path) -> None:
 
 def test_a_conversation_that_runs_the_assistant_serves_the_page_and_says_where(tmp_path: Path) -> None:
     home, settings = tmp_path / "home", {"ASSISTANT_WEB__PORT": ""}
-    said = pexpect.spawn(
-        ASSISTANT_COMMAND[0],
-        [*ASSISTANT_COMMAND[1:], "run", "--chat"],
+    said = AssistantTerminal(
+        "run",
+        "--chat",
         env={"NO_COLOR": "1", **command_environment(home, **settings)},
         dimensions=(40, 100),
         timeout=60,

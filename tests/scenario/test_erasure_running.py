@@ -232,7 +232,7 @@ METHODS = ("text", "message", "in words", "memory")
 
 
 @asynccontextmanager
-async def talking_daemon(tmp_path: Path, *spoken: str) -> AsyncIterator[tuple[Owner, Planting]]:
+async def talking_daemon(tmp_path: Path, *spoken: str, **more: str) -> AsyncIterator[tuple[Owner, Planting]]:
     home, outside = tmp_path / "home", tmp_path / "outside"
     home.mkdir(mode=0o700)
     outside.mkdir()
@@ -253,6 +253,7 @@ async def talking_daemon(tmp_path: Path, *spoken: str) -> AsyncIterator[tuple[Ow
                 "ASSISTANT_SLEEP__AT": "",
                 "ASSISTANT_BACKUP__AT": "",
                 **mail,
+                **more,
             }
             with run_daemon(home, **settings):
                 async with open_socket_link(home / "run" / "control.sock") as link:
@@ -264,7 +265,7 @@ async def talking_daemon(tmp_path: Path, *spoken: str) -> AsyncIterator[tuple[Ow
                     assert model.complaints == []
 
 
-async def _forget(owner: Owner, secret: Secret, number: int, method: str) -> str:
+async def forget(owner: Owner, secret: Secret, number: int, method: str) -> str:
     """What is reported."""
     shown = ""
     if method == "in words":
@@ -297,7 +298,7 @@ async def test_what_went_into_every_kind_of_place_is_in_no_byte_while_the_daemon
         for event in EVENTS:
             await owner.type(event)
         for place, (way, secret) in enumerate(secrets.items()):
-            report = await _forget(owner, secret, numbers[way], METHODS[place % len(METHODS)])
+            report = await forget(owner, secret, numbers[way], METHODS[place % len(METHODS)])
             if "not done" in report or "not searched" in report:
                 doubts[way] = report
         running = HomeBytes(owner.home)

@@ -41,7 +41,7 @@ asyncio.run(main(load_settings(), look))
 
 async def test_the_first_request_makes_no_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     with open_terminal() as terminal:
-        app = build_web_app(control_deps(ScriptedControl(), terminal), trusted=False)
+        app = build_web_app(control_deps(ScriptedControl(), terminal))
     made: list[object] = []
     init = pydantic.TypeAdapter.__init__
 

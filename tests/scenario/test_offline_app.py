@@ -73,3 +73,17 @@ async def test_facts_are_found_by_the_stores_own_search(
             reply = await say(it, question)
             wrong += [] if right(reply, value) else [f"{question} -> {reply}"]
     assert len(wrong) <= allowed, "\n".join(wrong)
+
+
+async def test_what_only_an_added_file_says_is_answered_with_the_name_of_the_file(tmp_path: Path) -> None:
+    async with run_app(tmp_path, model=OfflineModel()) as it:  # type: ignore[arg-type]
+        assert "I found nothing" in await say(it, "When is the launch?")
+        plan = tmp_path / "workspace" / "files" / "plan.md"
+        plan.parent.mkdir(parents=True, exist_ok=True)
+        plan.write_text("# Plan\n\nLaunch date: 14 March 2027\nVenue: the old mill\n", encoding="utf-8")
+        for question in ("When is the launch?", "Wann ist der Launch?", "what's the launch date"):
+            answer = await say(it, question)
+            assert answer.startswith('In the file "files/plan.md":') and "> Launch date: 14 March 2027" in answer
+        assert "I found nothing" in await say(it, "When is the harvest?")
+        await say(it, "The launch is on 20 March 2027.")
+        assert (await say(it, "When is the launch?")).startswith("You told me")

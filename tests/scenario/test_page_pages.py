@@ -18,6 +18,8 @@ from tests.support.web_api import LiveApi, run_web_api
 
 PAGES = ("talk", "today", "memory", "context", "sleep", "spending", "health", "settings", "setup")
 SIZES = ((2560, 1400), (1440, 900), (768, 1024), (360, 780))
+# At which of them the rules of accessibility are tried, and whether in dark: each theme once, and both layouts.
+THEMES = {1440: False, 360: True}
 SAID = ("My sister Ada lives in Lisbon.", "My blue coat is at the cleaner's.")
 LONG = "The boat lies in the harbour of Bergen, and the mooring is paid until October. " * 40
 
@@ -177,10 +179,10 @@ async def test_every_page_is_accessible_and_fits_small_and_large_screens(
                     browser.size(width, height)
                     overflow = browser.run("return document.documentElement.scrollWidth - window.innerWidth")
                     assert overflow <= 0, (page, width)
-                    for dark in (False, True) if width < 2000 else ():  # as at 1440
-                        browser.dark(dark)
-                        assert browser.serious_findings() == [], (page, width, dark)
-                    browser.screenshot(f"{page}-{width}")
+                    if width in THEMES:
+                        browser.dark(THEMES[width])
+                        assert browser.serious_findings() == [], (page, width)
+                        browser.screenshot(f"{page}-{width}")
                 browser.dark(False)
             assert browser.complaints() == []
 

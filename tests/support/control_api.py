@@ -26,8 +26,9 @@ from assistant.store.database import Database
 from assistant.store.home.browser_sessions import BrowserSessions
 from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.outbox import StoredOutbox
+from assistant.web.app import build_web_app
 from assistant.web.deps import ApiDeps
-from assistant.web.server import build_control_server
+from assistant.web.server import serve_with_uvicorn
 from assistant.web.servers import serve_control
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -184,7 +185,7 @@ async def serve_control_api(path: Path, **terminal_options: Any) -> AsyncIterato
     control = ScriptedControl()
     with open_terminal(**terminal_options) as terminal:
         async with (
-            serve_control(lambda: build_control_server(control_deps(control, terminal)), path),
+            serve_control(lambda: serve_with_uvicorn(build_web_app(control_deps(control, terminal))), path),
             open_socket_link(path) as link,
         ):
             try:

@@ -11,16 +11,22 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import gc
 import importlib
 import json
 import os
+import runpy
 import socket
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +48,11 @@ _PRELOADED = (
     "openai",
     "uvicorn",
 )
+# What a module imports when it is asked for something.
+_LATE = {
+    "assistant.calendars.worker": ("assistant.calendars.sync", "assistant.calendars.collections"),
+    "assistant.mcp.session_main": ("mcp", "mcp.client.session", "mcp.server.mcpserver", "uvicorn"),
+}
 _LONGEST_ORDER = 1 << 20
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -50,39 +61,57 @@ class ForkedCommand(subprocess.Popen[bytes]):
     """`subprocess.Popen` for `assistant ARGUMENTS`; `start_new_session`, `preexec_fn` and the like are not known."""
 
     def _execute_child(self, *given: Any) -> None:
-        # In the order of CPython 3.11 to 3.14: args, executable, preexec_fn, close_fds, pass_fds, cwd, env, two for
-        # Windows, shell, and the pipes' two ends each.
-        arguments, cwd, env = given[0], given[5], given[6]
-        stdin, _, _, stdout, _, stderr = given[10:16]
-        pipes = [theirs if theirs >= 0 else own for own, theirs in enumerate((stdin, stdout, stderr))]
-        order = {
-            "arguments": [os.fsdecode(word) for word in arguments],
-            "environment": dict(os.environ if env is None else env),
-            "cwd": str(cwd or Path.cwd()),
-        }
-        self.pid = _fork_server().fork(order, pipes)
-        self._child_created = True
-        self._close_pipe_fds(*given[10:16])  # type: ignore[attr-defined]  # the child's ends of what was made for it
+        fork_process(self, fork_server(), given[0], given)
 
 
-class _ForkServer:
-    """This end of the server, which ends when this process does."""
+def fork_process(
+    process: subprocess.Popen[Any], server: ForkServer, arguments: Sequence[str], given: Sequence[Any]
+) -> None:
+    """What `Popen._execute_child` does with what it was `given`: in the order of CPython 3.11 to 3.14, args,
+    executable, preexec_fn, close_fds, pass_fds, cwd, env, two for Windows, shell, the pipes' two ends each, whether
+    signals are restored, groups, users, umask, and whether a session begins."""
+    cwd, env = given[5], given[6]
+    stdin, _, _, stdout, _, stderr = given[10:16]
+    pipes = [theirs if theirs >= 0 else own for own, theirs in enumerate((stdin, stdout, stderr))]
+    order = {
+        "arguments": [os.fsdecode(word) for word in arguments],
+        "environment": {
+            os.fsdecode(key): os.fsdecode(value) for key, value in (os.environ if env is None else env).items()
+        },
+        "cwd": os.fsdecode(cwd or Path.cwd()),
+        "session": bool(given[21]),
+        "terminal": False,
+    }
+    process.pid = server.fork(order, pipes)
+    process._child_created = True  # type: ignore[attr-defined]
+    process._close_pipe_fds(*given[10:16])  # type: ignore[attr-defined]  # the child's ends of what was made for it
 
-    def __init__(self) -> None:
+
+class ForkServer:
+    """This end of the server, which ends when this process does. `module`: what its processes run, as the program;
+    without one, `assistant`. `flags`: of the interpreter."""
+
+    def __init__(self, module: str = "", flags: Sequence[str] = ()) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._turn = threading.Lock()
         with theirs:
             self._process = subprocess.Popen(
-                [*_COMMAND, str(theirs.fileno())],
+                [_COMMAND[0], *flags, *_COMMAND[1:], str(theirs.fileno()), module],
                 cwd=_ROOT,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(_ROOT)},
+                env={
+                    "PATH": os.environ["PATH"],
+                    "LANG": "C.UTF-8",
+                    "PYTHONPATH": str(_ROOT),
+                    "OPENBLAS_NUM_THREADS": "1",
+                },
             )
 
     def fork(self, order: dict[str, Any], pipes: list[int]) -> int:
         """The process of this order, a child of the calling process."""
         # An orphan goes to the nearest ancestor that takes orphans, else to the first process of all.
-        with _taking_orphans():
+        with self._turn, _taking_orphans():
             socket.send_fds(self._socket, [json.dumps(order).encode()], pipes)
             return int(self._socket.recv(100))
 
@@ -97,23 +126,18 @@ def _taking_orphans() -> Iterator[None]:
             yield
 
 
-_servers: list[_ForkServer] = []
-
-
-def _fork_server() -> _ForkServer:
-    if not _servers:
-        _servers.append(_ForkServer())
-    return _servers[0]
+@cache
+def fork_server(module: str = "", flags: tuple[str, ...] = ()) -> ForkServer:
+    return ForkServer(module, flags)
 
 
 # ----------------------------------------------------------------------------------------------------------- the server
 
 
-def main() -> None:
-    """Answer each order with a process; return in that process."""
-    orders = socket.socket(fileno=int(sys.argv[1]))
-    for name in _PRELOADED:
-        importlib.import_module(name)
+def main() -> str:
+    """Answer each order with a process; return in that process, with the module that it is to run."""
+    orders, module = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
+    _preload(module)
     gc.freeze()
     while True:
         words, pipes, _, _ = socket.recv_fds(orders, _LONGEST_ORDER, 3)
@@ -125,13 +149,26 @@ def main() -> None:
                 for own in (orders.detach(), told, tells):
                     os.close(own)
                 _become(json.loads(words), pipes)
-                return
+                return module
             os.write(tells, str(process).encode())
             os._exit(0)
         os.waitpid(between, 0)  # only now the process has its new parent
         orders.send(os.read(told, 100))
         for own in (told, tells, *pipes):
             os.close(own)
+
+
+def _preload(module: str) -> None:
+    if module == "assistant.mcp.session_main":
+        from tests.support.forked_modules import fork_servers_here
+
+        fork_servers_here()
+    if module == "assistant.wire.memory_worker_main":
+        from tests.crash.forked_mem0 import import_mem0
+
+        import_mem0()
+    for name in [module, *_LATE.get(module, ())] if module else _PRELOADED:
+        importlib.import_module(name)
 
 
 def _become(order: dict[str, Any], pipes: list[int]) -> None:
@@ -142,13 +179,22 @@ def _become(order: dict[str, Any], pipes: list[int]) -> None:
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["environment"])
+    if order["session"] or order["terminal"]:
+        os.setsid()
+    if order["terminal"]:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     time.tzset()
     tempfile.tempdir = None
     sys.argv = ["assistant", *order["arguments"]]
 
 
 if __name__ == "__main__":
-    main()
-    from assistant.cli.main import main as assistant
+    wanted = main()
+    if wanted:
+        # As the interpreter runs `-m`: the module once more, under the name of the program.
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module="runpy")
+        runpy.run_module(wanted, run_name="__main__", alter_sys=True)
+    else:
+        from assistant.cli.main import main as assistant
 
-    assistant()
+        assistant()

@@ -14,7 +14,6 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import product
 from types import FrameType
 from typing import Any
@@ -32,8 +31,8 @@ GIVEN_LITTLE = (
 LENGTHS = (250, 1_000, 4_000)
 MOST_GROWTH = 2.5
 _NOTICEABLE, _SLOW = 0.003, 0.1
-"""Seconds of processor time. What takes less than `_NOTICEABLE` is not compared: 4,000 characters squared take ten
-times as long. What is `_SLOW` and only follows the length is not made longer."""
+"""Seconds of processor time. What takes less than `_NOTICEABLE` is not compared: 2,000 characters squared take twice
+as long. What is `_SLOW` and only follows the length is not made longer."""
 _PATIENCE = 3.0
 _MANY = 30
 """A repetition of at most so many does not grow with the text."""
@@ -245,20 +244,27 @@ def measure(expression: Expression) -> Growth | None:
 def _measure_text(
     expression: Expression, pattern: re.Pattern[Any], method: str, kind: tuple[str, str, str]
 ) -> Growth | None:
-    def took(length: int, times: int = 1, patience: float = _PATIENCE) -> float:
+    def took(length: int, times: int = 1, *, patience: float = _PATIENCE) -> float:
         text = _text(kind, length)
         data = text.encode() if isinstance(expression.pattern, bytes) else text
         return min(_seconds(pattern, method, data, patience) for _ in range(times))
 
-    once = cache(took)
+    known: dict[int, float] = {}
+
+    def once(length: int, patience: float = _PATIENCE) -> float:
+        if length not in known:
+            known[length] = took(length, patience=patience)
+        return known[length]
+
     try:
-        # Where the longest takes no noticeable time, no shorter one does.
-        if took(LENGTHS[-1], patience=_SLOW) < _NOTICEABLE:
+        # Where half of the longest takes no noticeable time, no shorter one does, and a square would.
+        if once(LENGTHS[-1] // 2, patience=_SLOW) < _NOTICEABLE:
             return None
+        lengths = LENGTHS[-1:]
     except _TooLongError:
-        pass
+        lengths = LENGTHS
     try:
-        for length in LENGTHS:
+        for length in lengths:
             after = once(length)
             if after > _SLOW and after <= MOST_GROWTH * once(length // 2):
                 return None

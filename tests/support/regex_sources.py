@@ -36,6 +36,7 @@ class Expression:
         return re.compile(self.pattern, self.flags)
 
 
+@functools.cache
 def find_expressions() -> list[Expression]:
     """All of the program, each once by pattern and way of asking."""
     found: dict[tuple[str | bytes, int], list[Expression]] = {}

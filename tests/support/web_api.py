@@ -110,6 +110,7 @@ class LiveApi:
     tcp: ApiClient
     socket: ApiClient
     port: int
+    clock: SteppingClock
 
     async def wait_idle(self) -> None:
         await self.app.runtime.wait_until_idle()
@@ -139,8 +140,8 @@ async def run_web_api(
     mine = {"ASSISTANT_HOME": str(home), "ASSISTANT_WEB__PORT": str(port), "ASSISTANT_WEB__TOKEN": TOKEN}
     environment = {name: value for name, value in {**mine, **given}.items() if value}
     load = partial(load_settings, None, environment, ring=None)
-    model = ScriptedModel(*script)
-    app = build_app(load(), SteppingClock(), bridges=bridges, model=model, reread=load)
+    model, clock = ScriptedModel(*script), SteppingClock()
+    app = build_app(load(), clock, bridges=bridges, model=model, reread=load)
     token = app.settings.values.web.token.get_secret_value()
     try:
         await app.start()
@@ -149,7 +150,7 @@ async def run_web_api(
             if listening and app.web.tcp is not None:
                 async with asyncio.timeout(_SECONDS):
                     await app.web.tcp.opened.wait()
-            yield LiveApi(app, model, tcp, own, port)
+            yield LiveApi(app, model, tcp, own, port, clock)
             await app.stop(5)
         await worker
     finally:

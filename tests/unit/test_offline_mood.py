@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import random
 from itertools import product
+from pathlib import Path
 
 import pytest
 
-from assistant.models.offline.mood import is_order, tells_what_was_done
+from assistant.models.offline.mood import is_order, tells_what_was_done, tells_without_subject
+from tests.support.utterances import play
 from tests.unit.test_offline_utterances import first_reply
 
 SEED = 20261129
@@ -142,3 +144,68 @@ async def test_an_order_is_never_answered_as_noted_and_a_statement_never_refused
         reply = await first_reply(text)
         changes = [call for call in reply.tool_calls if call.name != "search_history"]
         assert "can't do that" not in reply.content and not changes, text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "Acheté un vélo neuf",
+            "Perdu mes lunettes au parc",
+            "Reçu la lettre de la mairie",
+            "Pris le train avec Paul",
+        ),
+        *("Compré una bici nueva", "Vendí la moto", "Vi a Marta en el mercado", "Comido con Ana en el centro"),
+        *("Neue Brille bekommen", "Den Keller aufgeräumt", "Trinke abends immer Tee", "Gehe sonntags laufen"),
+        *("Bought a bike", "Sold the old sofa to Kim", "The timer on the microwave is dead", "Lass mich nachdenken"),
+    ],
+)
+async def test_what_only_tells_is_noted_though_it_names_nobody(text: str) -> None:
+    assert tells_without_subject(text) and not is_order(text)
+    assert (await first_reply(text)).content.startswith("Noted.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("achète un vélo neuf", "compra una bici nueva", "poné la leche en la heladera", "Escribí a Marta"),
+        *("Brille bestellen", "pinta el pasillo", "Starte jeden Tag um 7 Uhr Musik", "qué tengo mañana"),
+        *("Shred the letters", "kiné 14h45 au lieu de 14h", "¿Vendí la moto?", "stop the timer on the oven"),
+    ],
+)
+def test_what_orders_or_asks_has_no_form_of_telling(text: str) -> None:
+    assert not tells_without_subject(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Lass es regnen", "Lass die Sonne scheinen", "Lass Badewasser ein", "Let it snow", "démarre le four"),
+        *("Resume mi semana", "Summarise my week", "Fass meine Woche zusammen", "Résume ma semaine"),
+    ],
+)
+async def test_what_nothing_here_can_do_is_refused(text: str) -> None:
+    reply = await first_reply(text)
+    assert "can't" in reply.content and not reply.tool_calls
+
+
+@pytest.mark.parametrize("text", ["Starte einen Timer", "start a timer", "lance un minuteur", "inicia un temporizador"])
+async def test_a_timer_without_its_length_is_asked_for_and_put_on_no_list(text: str) -> None:
+    reply = await first_reply(text)
+    assert reply.content.startswith("For how long?") and not reply.tool_calls
+
+
+@pytest.mark.parametrize(
+    ("set_by", "stopped_by"),
+    [
+        ("stell einen Timer auf 7 Minuten", "Stopp den Timer"),
+        ("stell den Wecker auf 18 Uhr", "mach den Wecker wieder aus"),
+        ("pon un temporizador de 7 minutos", "Para el temporizador"),
+        ("mets un minuteur de 7 minutes", "éteins le minuteur"),
+        ("set a timer for 7 minutes", "end the timer"),
+    ],
+)
+async def test_a_timer_is_stopped_in_whatever_words(tmp_path: Path, set_by: str, stopped_by: str) -> None:
+    row = {"given": [set_by], "say": stopped_by}
+    before, after = await play(tmp_path / "home", row)
+    assert len(before.reminders) == 1 and not after.reminders and not after.todos

@@ -217,7 +217,7 @@ def test_of_a_giant_message_only_pieces_are_held(room: SearchHome) -> None:
 @pytest.mark.parametrize("quote", ["", '"', "\\", "\n\t\x00", "é北🎹"])
 def test_words_deep_inside_a_long_message_are_found_and_quoted(room: SearchHome, quote: str) -> None:
     filler = f"nothing {quote}of note{quote} happened in this line of the report. "
-    (said,) = room.say(f"{filler * 30_000}The zither was found in the attic. {filler * 5_000}")
+    (said,) = room.say(f"{filler * 10_000}The zither was found in the attic. {filler * 2_000}")
     (hit,) = room.search("where was the zither found")
     assert hit.message_id == said
     assert "The zither was found in the attic." in hit.text

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from assistant.core.memories import JournalEntry, UndoableEdit
@@ -189,6 +189,7 @@ LINES = st.lists(
 )
 
 
+@example(first=[], added=["  ", "  "], entries=[TOLD[-1]], most=100, ends=False)  # lines of spaces
 @given(LINES, LINES, st.lists(st.sampled_from(TOLD), max_size=8), st.integers(0, 120), st.booleans())
 def test_a_persons_lines_survive_every_night_in_their_order(
     first: list[str], added: list[str], entries: list[JournalEntry], most: int, ends: bool

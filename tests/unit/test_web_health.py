@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +13,8 @@ from fastapi import FastAPI
 
 from assistant.core.telemetry import Metrics
 from assistant.web.app import health_routes
+from assistant.web.deps import AccessRules
+from assistant.web.guard import AccessGuard
 from tests.unit.test_metrics import NOW, QUIET
 
 
@@ -34,10 +37,11 @@ class HealthStub:
         return QUIET
 
 
-async def asked(vital: HealthStub, path: str, *, details: bool = True) -> httpx.Response:
+async def asked(vital: HealthStub, path: str, *, guarded: bool = False) -> httpx.Response:
     app = FastAPI()
-    app.include_router(health_routes(vital, details=details))
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://nocturne") as client:
+    app.router.routes += health_routes(vital)
+    around = AccessGuard(app, AccessRules(lambda: "token"), time.monotonic) if guarded else app
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(around), base_url="http://localhost") as client:
         return await client.get(path)
 
 
@@ -55,7 +59,7 @@ async def test_f40_a_runtime_that_stands_still_is_not_alive_and_a_home_that_is_a
 async def test_whoever_asks_from_elsewhere_hears_no_more_than_yes_or_no() -> None:
     vital = HealthStub(fault="A turn of peer:telegram:7 has not ended.", reasons=["/srv/ada is full."])
     for path, name in (("/healthz", "alive"), ("/readyz", "ready")):
-        answer = await asked(vital, path, details=False)
+        answer = await asked(vital, path, guarded=True)
         assert (answer.status_code, answer.json()) == (503, {name: False})
 
 

@@ -61,6 +61,9 @@ _NAMES = (
 )
 _ON_THE_LIST = "It is on the list, without an alarm. To be reminded, say when: remind me to … tomorrow at 9."
 
+_FOR_HOW_LONG = "For how long? Nothing is set yet. Say it with the time: set a timer for 10 minutes."
+_FOR_WHEN = "For when? Nothing is set yet. Say it with the time: set an alarm for 7 tomorrow."
+
 
 def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """What has no time, or where no reminder can be set, goes on the to-do list, with a word that it will not ring."""
@@ -74,7 +77,10 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     if says("asks_to_tell", folded) and not find_times(text).pieces:
         raise OtherAnswer(asks=True)
     wakes, answers = says("wake", folded) or says("alarm", folded), []
+    rings = wakes or says("timer", folded)
     for what, when in _reminders_in(text):
+        if rings and not when:
+            return _FOR_HOW_LONG if says("timer", folded) else _FOR_WHEN
         if when and "set_reminder" in context.tools:
             answers.append((yield from call_tool("set_reminder", text=what, **_when(when, context.now, wakes=wakes))))
         else:

@@ -22,6 +22,7 @@ from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
+from assistant.models.offline.mood import tells_without_subject
 from assistant.models.offline.order_signs import (
     DOUBTFUL,
     LIKELY,
@@ -227,6 +228,8 @@ def _stands_alone(part: str, intent: str, items: Sequence[ListedItem]) -> bool:
 
 
 def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext, *, corrects: bool = False) -> Plan:
+    if tells_without_subject(text) and not names_item(text, items):
+        raise OtherAnswer
     ranked = rank_intents(text, items)
     first = intent_of_form(text, items, context, ranked[0][0], corrects=corrects)
     ranked.sort(key=lambda pair: pair[0] != first)

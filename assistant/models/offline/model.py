@@ -98,9 +98,10 @@ def _answer(request: ModelRequest, session: str | None) -> Message:
     calls: list[ToolCall] = []
     parts: list[str] = []
     now, earlier = _local_time(request.messages), _earlier_calls(request.messages)
-    person = _person(request) if session is not None and session_scope(session) == OWNER_SCOPE else ""
+    is_owner = session is not None and session_scope(session) == OWNER_SCOPE
+    person, has_files = _person(request) if is_owner else "", is_owner and "use_tool" in tools
     for message in _newest_messages(request.messages):
-        context = StepContext(message, tools, _own_words(request.messages, message), now, earlier, person)
+        context = StepContext(message, tools, _own_words(request.messages, message), now, earlier, has_files, person)
         for place, parsed in enumerate(parse_message(message.content)):
             own_results = _results_of(message, place, results)
             match next_step(parsed, own_results, context):

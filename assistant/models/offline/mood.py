@@ -18,6 +18,8 @@ from assistant.models.offline.cues import fold
 from sleep.rules.pattern_files import compile_patterns
 
 _FILE = Path(__file__).with_name("mood.toml")
+# What a sentence tells by a form that no order has, with its accents, which folding would remove.
+_TOLD_FORMS = ("past_fr", "past_es", "past_de", "past_en", "habit_de", "thinks_aloud", "of_a_device")
 # A French participle ends in "é" where the imperative has "e"; folding would remove the accent.
 _FRENCH_TOLD = lazy_regex(r"^(?:[^\W\d_]+, )?[^\W\d_]{2,}é(?:e|s|es)?\b")
 # "Paul a changé": a subject and its French verb.
@@ -37,7 +39,7 @@ def is_order(text: str) -> bool:
     folded = forms["preface"].sub("", fold(text).strip(" ¿¡"), count=1)
     if forms["frame"].match(folded):
         return True
-    if "?" in text or tells_what_was_done(text) or _tells_in_french(text.strip()):
+    if "?" in text or tells_what_was_done(text) or tells_without_subject(text) or _tells_in_french(text.strip()):
         return False
     ordered = any(forms[name].match(folded) for name in ("joined", "let_us", "verb_first"))
     return ordered and not forms["tells"].match(folded)
@@ -53,3 +55,17 @@ def tells_what_was_done(text: str) -> bool:
     if forms["lists"].search(folded):
         return False
     return forms["same_when_told"].match(folded) is not None and forms["over"].search(folded) is not None
+
+
+def tells_without_subject(text: str) -> bool:
+    """Return whether a sentence has a form that tells and never orders, though it names nobody who did it: "acheté un
+    vélo", "vendí la moto", "Brille verloren", "trinke abends immer Tee", "the timer on the oven is broken"."""
+    forms, plain = _patterns(), " ".join(text.split()).replace("’", "'").strip(" .!").lower()
+    if "?" in plain or (forms["lists"].search(fold(plain)) and not forms["of_a_device"].search(plain)):
+        return False
+    return not forms["wanted"].search(plain) and any(forms[name].search(plain) for name in _TOLD_FORMS)
+
+
+def has_others_do(text: str) -> bool:
+    """Return whether a sentence orders that something else does something: "lass es regnen"."""
+    return "?" not in text and _patterns()["causative"].match(fold(text).strip(" .!")) is not None

@@ -15,7 +15,7 @@ from assistant.models.offline.cues import clauses, fold, says, says_any
 from assistant.models.offline.intents import is_understood, rank_without_items
 from assistant.models.offline.lists import names_list
 from assistant.models.offline.matching import subject_words
-from assistant.models.offline.mood import is_order
+from assistant.models.offline.mood import has_others_do, is_order, tells_without_subject
 
 # From this chance on, a sentence is a statement for sure; from the second on, it may be one.
 SURE = 0.93
@@ -202,8 +202,10 @@ def may_be_order(text: str) -> bool:
     folded = fold(text)
     if says("resembles", folded):
         return False
-    if says_any(("bare_done", "not_first", "leaves_out", "days_until", "arithmetic"), folded):
+    if says_any(("bare_done", "not_first", "leaves_out", "days_until", "arithmetic", "summarises"), folded):
         return True
+    if tells_without_subject(text) or has_others_do(text):
+        return True  # a to-do that is there may be done with it
     if may_say_done(text) or begins_with_time(text, find_times(text)) or says("writes_down", folded):
         return True
     if _THIS_NOT_THAT.search(folded) and len(folded.split()) <= _SHORT_CORRECTION:
@@ -235,7 +237,7 @@ def may_be_meant(text: str) -> bool:
     folded = fold(text)
     intent, chance = rank_without_items(text)[0]
     surely_told = intent == "statement" and (chance >= SURE or says("tells_past", folded))
-    if says("resembles", folded):
+    if says("resembles", folded) or tells_without_subject(text):
         return False
     nouns = says_any(_ORDER_NOUNS, folded) or _VERB_FIRST.match(folded) is not None
     return says_any(_ORDER_FORMS, folded) or (not surely_told and nouns)
@@ -246,6 +248,8 @@ def commands(text: str) -> bool:
     if is_order(text):
         return True
     text = _GREETING.sub("", text, count=1)
+    if tells_without_subject(text):
+        return False
     chance, folded = dict(rank_without_items(text))["statement"], fold(text)
     declares = chance >= DOUBTFUL and says_any(("forms", "states", "teller"), folded)
     told = declares or chance >= _SURELY_TOLD or says_any(("resembles", "keep"), folded)
@@ -264,6 +268,8 @@ def only_tells(text: str) -> bool:
     if _tells_duty(text) or commands(text) or any(says_any(_ORDER_FORMS, fold(c)) for c in clauses(text)[1:]):
         return False
     folded = _GERMAN_AM.sub("", fold(text))
+    if tells_without_subject(text):
+        return not find_times(text).of_kind("clock")
     chance = dict(rank_without_items(text))["statement"]
     if not says_any(_DECLARING, folded):
         return False

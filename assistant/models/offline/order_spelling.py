@@ -31,6 +31,23 @@ _WANTED = lazy_regex(
     r"(?= )"
 )
 _WANTS = {"w": "I want", "c": "je veux", "l": "quiero"}
+# "Stopp den Timer", "mach den Wecker aus", "para el temporizador", "timer off".
+_ALARM = (
+    r"(?:(?:the|my|that|this|den|meinen|diesen|le|la|mon|ma|ce|cette|el|mi|ese|esa|este|esta|l')\s?)?(?:\w+[- ])?"
+    r"(?:timer|alarm|countdown|wecker|kurzzeitwecker|eieruhr|minuteur|chrono|compte a rebours|reveil|alarme"
+    r"|temporizador|cuenta atras|alarma|despertador)s?"
+)
+_STOPS_ALARM = lazy_regex(
+    rf"^(?:please |pls |bitte |stp |porfa |por favor |ok,? |hey,? |ya |mal )*(?:"
+    r"(?:stopp?e?|end|kill|silence|halt|quit|(?:turn|switch|shut) off|beende|stoppt|arrete|coupe|eteins|termine"
+    r"|interromps|desactive|para|parame|deten|detene|termina|apaga|desconecta|corta|interrumpe|quita)"
+    rf" (?P<one>{_ALARM})(?: (?:off|ab|aus|again|wieder|now|jetzt))*"
+    r"|(?:turn|switch|shut|mach|schalte?|stelle?|halte?|brich)"
+    rf" (?P<two>{_ALARM})(?: (?:wieder|bitte|jetzt))? (?:off|aus|ab|an)(?: again)?"
+    rf"|(?P<three>{_ALARM}) (?:off|aus|stopp?|abbrechen|beenden|stoppen|ausschalten|abstellen|ausmachen)"
+    r")(?: (?:please|pls|bitte|now|s'il te plait|stp|por favor|porfa))*$"
+)
+_COUNTDOWN = lazy_regex(r"(?:compte à rebours|cuenta atr[aá]s|countdown|eieruhr|chrono)", re.IGNORECASE)
 _END = lazy_regex(r"[\s?!.]*\Z")
 _SHORTEST_SLIP = 4
 # Prefixes of German verbs that stand behind their order: "aufschreiben" is "schreib ... auf".
@@ -88,6 +105,9 @@ def spell_order(text: str) -> str:
     end = _END.search(plain)
     bare = (plain[: end.start()] if end else plain).lstrip("¿¡ ")
     folded = fold(bare)
+    if stops := _STOPS_ALARM.match(folded):
+        group = next(name for name in ("one", "two", "three") if stops[name])
+        return f"cancel {_COUNTDOWN.sub('timer', bare[stops.start(group) : stops.end(group)])}"
     for language, pattern in read_forms().forms:
         if match := pattern.fullmatch(folded):
             return " ".join(_as_order(language, bare, match).split())

@@ -16,6 +16,7 @@ from assistant.models.offline.changes import says_whole_list_done
 from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
+from assistant.models.offline.mood import has_others_do
 from assistant.models.offline.order_signs import (
     TOLD,
     asks_for_reminder,
@@ -54,7 +55,7 @@ def intent_of_form(
         return "question" if says("recalls", folded) else "ask"
     if says("resembles", folded) or (likeliest == "remind" and _tells_appointment(text, folded)):
         return "statement"
-    if _is_beyond(folded):
+    if _is_beyond(folded) or (says("summarises", folded) and not times.of_kind("day")):
         return "cannot"
     waiting = [item for item in items if not item.done]
     if _is_not_to_come(folded, waiting):
@@ -151,7 +152,8 @@ def _intent_of_mood(text: str, folded: str, times: FoundTimes, likeliest: str) -
     is_length = not times.pieces or (moves and {piece.kind for piece in times.pieces} == {"delta"})
     if (moves or likeliest in (*TOLD, "ask", "cannot")) and is_length and _is_bare_length(text, folded):
         return "remind"
-    return "cannot" if likeliest in (*TOLD, "ask") and _is_for_others(text, folded) else ""
+    beyond = has_others_do(text) or (likeliest in (*TOLD, "ask") and _is_for_others(text, folded))
+    return "cannot" if beyond else ""
 
 
 def _is_bare_length(text: str, folded: str) -> bool:

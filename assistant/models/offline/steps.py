@@ -22,6 +22,7 @@ from assistant.core.quoting import (
 )
 from assistant.core.text import pluralize, shorten
 from assistant.models.offline.carry_out import MAYBE_AN_ORDER, UNCLEAR_ORDER, Told, run_look_up, run_plan
+from assistant.models.offline.file_answers import answer_from_files, search_files
 from assistant.models.offline.order_signs import commands, is_likely_told, may_be_request, tells_need
 from assistant.models.offline.parse import (
     AboutMe,
@@ -87,6 +88,7 @@ class StepContext:
     own_words: tuple[QuotedMessage, ...]  # what people said before, as far as the request still has it
     now: datetime | None = None  # local
     earlier: tuple[EarlierCall, ...] = ()  # of earlier turns
+    has_files: bool = False  # of the person, which can be searched
     person: str = ""  # the name of the person, as the request has it
 
 
@@ -190,6 +192,12 @@ def _answer(question: Question, results: Sequence[str], context: StepContext) ->
         planned = run_look_up(question.text, results[searched:], _plan_context(context))
         if not isinstance(planned, Told):
             return planned
+        if context.has_files:
+            read = results[searched + planned.used :]
+            if not read:
+                return search_files(words)
+            if said_in_file := answer_from_files(question.text, read[0]):
+                return said_in_file
     if not ranked.answers and "?" not in question.text and commands(question.text):
         return UNCLEAR_ORDER
     if not ranked.answers:

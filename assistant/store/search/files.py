@@ -337,7 +337,8 @@ class StoredFileSearch:
         for path, changed_at, passage in (passages[hit.source] for hit in hits if hit.source in passages):
             if inside in ("", path) or path.startswith(f"{inside}/"):
                 text = passage.text or path
-                excerpt = make_excerpt(text, query.matcher.find_spots(text), query.significance.idf)
+                spots, idf = query.matcher.find_spots(text), query.significance.idf
+                excerpt = make_excerpt(text, spots, idf, keep_lines=True)
                 fit = query.significance.measure_fit(query.matcher.words_in(f"{path} {text}"))
                 found.append(FileHit(path, passage.place, passage.start, excerpt, changed_at, fit.share))
         return found[:limit]

@@ -28,7 +28,7 @@ from assistant.search.index_values import (
 )
 from assistant.store.database import Database
 from assistant.store.derived import is_the_one_set_aside
-from assistant.store.rows import dump_json
+from assistant.store.rows import dump_json, insert_sql
 
 _VECTORS_A_ROW = 16
 _BLOCKS_AT_ONCE = 2_000
@@ -143,9 +143,8 @@ class SqliteIndexStore:
         with self._writing() as db:
             for number, text in names.items():
                 self._put(db, "names", number=number, text=text)
-            for unit in fresh:
-                columns = {"number": unit.number, "meta": unit.meta, "vector": unit.vector}
-                self._put(db, "fresh", **columns, stems=dump_json(unit.stems))
+            units = [(unit.number, unit.meta, unit.vector, dump_json(unit.stems)) for unit in fresh]
+            self._put_all(db, "fresh", units)
             for stream, seq in read_to.items():
                 self._put(db, "read_to", stream=stream, seq=seq)
 
@@ -156,8 +155,7 @@ class SqliteIndexStore:
             self._put(db, "pages", first=page.first, units=page.units, meta=page.meta)
             self._write_vectors(db, page.first, page.vectors)
             self._write_terms(db, page.terms)
-            for term, body in page.postings.items():
-                self._put(db, "postings", term=term, page=page.first, body=body)
+            self._put_all(db, "postings", [(term, page.first, body) for term, body in page.postings.items()])
             db.execute(
                 "DELETE FROM fresh WHERE collection = ? AND number BETWEEN ? AND ?",
                 (self._id, page.first, page.first + page.units - 1),
@@ -208,13 +206,18 @@ class SqliteIndexStore:
         checksum = _checksum(self._id, *columns.values())
         db.upsert_row(table, ("collection", *_KEYS[table]), collection=self._id, **columns, checksum=checksum)
 
+    def _put_all(self, db: Database, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows of all columns of a table, replacing those with the same key."""
+        sql = insert_sql(table, ("collection", *_COLUMNS[table], "checksum"), ("collection", *_KEYS[table]))
+        db.execute_many(sql, ((self._id, *row, _checksum(self._id, *row)) for row in rows))
+
     def _write_vectors(self, db: Database, first: int, vectors: bytes) -> None:
         """Write vectors; a page may begin and end in the middle of a row."""
         first_row = self.vectors(first - first % _VECTORS_A_ROW, first) if first % _VECTORS_A_ROW else b""
         body = first_row + vectors
         block, size = first // _VECTORS_A_ROW, _VECTORS_A_ROW * VECTOR_BYTES
-        for i in range(0, len(body), size):
-            self._put(db, "vectors", block=block + i // size, body=body[i : i + size])
+        rows = [(block + i // size, body[i : i + size]) for i in range(0, len(body), size)]
+        self._put_all(db, "vectors", rows)
 
     def _write_terms(self, db: Database, terms: Sequence[IndexTerm]) -> None:
         """Write terms; existing ones keep their vector."""
@@ -275,6 +278,12 @@ _KEYS = {
     "postings": ("term", "page"),
     "read_to": ("stream",),
     "passed_over": ("source",),
+}
+
+_COLUMNS = {
+    "fresh": ("number", "meta", "vector", "stems"),
+    "vectors": ("block", "body"),
+    "postings": ("term", "page", "body"),
 }
 
 

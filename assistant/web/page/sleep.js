@@ -1,6 +1,7 @@
 /** Sleep: what each did, how far one is that runs now, and what the next would do. */
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { get, read, run, runAsked } from "./api.js";
+import { plural } from "./format.js";
 import { Action, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
 
 const LOOK_EVERY = 1000;
@@ -78,6 +79,7 @@ export function Changes({ of, changed }) {
       <${Choice} reference=${it.id.slice(0, 8)} of=${it} changed=${changed}>${it.after && html`<a class="small" href=${`#/memory/${it.id.slice(0, 8)}`}>Open</a>`}</${Choice}></div>`)}
     ${of.rejected.length > 0 && html`<h3>Not remembered</h3><ul>${of.rejected.map((it) => html`<li>${it.text} <span class="quiet small">${it.reason}</span></li>`)}</ul>`}
     ${of.texts.map((text) => html`<div class="change" key=${text.id}><h3>${text.name}</h3>${text.lines.map((line) => (line[0] === "+" ? html`<ins>${line.slice(2)}</ins>` : html`<del>${line.slice(2)}</del>`))}
+      ${text.more > 0 && html`<p class="quiet small">${plural(text.more, "more line")}</p>`}
       <${Choice} reference=${`c${text.id}`} of=${text} changed=${changed} /></div>`)}
   </div>`;
 }

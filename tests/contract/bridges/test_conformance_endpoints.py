@@ -38,7 +38,7 @@ GUESSES: Mapping[str, tuple[Mapping[str, str], ...]] = {
 async def served(app: App) -> AsyncIterator[httpx2.AsyncClient]:
     """The web API over TCP, and somebody who has no token."""
     listener = TcpListener(
-        lambda tls: build_tcp_server(app.web.deps, AccessRules(lambda: TOKEN), tls, time.monotonic),
+        lambda tls: build_tcp_server(build_web_app(app.web.deps), AccessRules(lambda: TOKEN), tls, time.monotonic),
         TcpAddress("127.0.0.1", 0),
     )
     async with listener.serve():

@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx2
 
+from assistant.web.app import build_web_app
 from assistant.web.deps import AccessRules
 from assistant.web.server import build_tcp_server
 from assistant.web.tcp_listener import TcpAddress, TcpListener
@@ -34,7 +35,7 @@ class WebNetwork(TerminalNetwork):
 
     @asynccontextmanager
     async def _serving(self, app: App) -> AsyncIterator[None]:
-        behind = app.web.deps
+        behind = build_web_app(app.web.deps)
         # A port of its own for each app: the system chooses.
         listener = TcpListener(
             lambda tls: build_tcp_server(behind, AccessRules(lambda: TOKEN), tls, time.monotonic),

@@ -1,5 +1,6 @@
 """Mem0 itself, for the test of its private parts: it reads its environment when it is imported, so that this module is
-run in a process of its own. Prints one line of JSON for each fact that is asked for."""
+run in a process of its own. Prints the facts that are asked for as JSON; each has a folder of its own but `files`,
+which is about all that lies there."""
 
 from __future__ import annotations
 
@@ -129,4 +130,9 @@ FACTS: dict[str, Callable[[], Any]] = {
 }
 
 if __name__ == "__main__":
-    print(json.dumps(FACTS[sys.argv[2]]()))
+    told = {}
+    for name in sys.argv[2:]:
+        HOME = Path(sys.argv[1], *([] if name == "files" else [name]))
+        HOME.mkdir(exist_ok=True)
+        told[name] = FACTS[name]()
+    print(json.dumps(told))

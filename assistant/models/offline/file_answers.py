@@ -1,0 +1,62 @@
+"""What the person's files say to a question that nothing told answers: a line of a file, with the file's name. Pure.
+
+What always holds: what a file says is quoted and named as the file's, never as the person's own words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from assistant.core.dataclass import dataclass
+from assistant.core.quoting import QuotedMessage, is_failed_result, quote_block
+from assistant.core.text import lazy_regex
+from assistant.models.offline.plans import ToolStep
+from assistant.models.offline.ranking import find_answer
+
+_HEAD = lazy_regex(r'- (?P<path>"(?:[^"\\]|\\.)*")(?:, (?P<place>[^;\n]{1,80}?))?, of \S.*:')
+_LABEL = lazy_regex(r"^[\s>*#•-]*(?P<label>[^\W\d_][^:|=\t]{1,40}?)[*_ ]*[:|=\t][\s*_]*(?=\S)")
+_MOST_LINES = 400
+_MOST_HITS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _FileLine:
+    source: str  # the path and the place in it
+    text: str
+
+
+def search_files(words: Sequence[str]) -> ToolStep:
+    """The call that searches the files for these words."""
+    return ToolStep("use_tool", {"name": "search_files", "arguments": {"query": " ".join(words), "limit": _MOST_HITS}})
+
+
+def answer_from_files(question: str, result: str) -> str:
+    """The line of a file that answers `question`, in words for people, by the result of `search_files`; "" if none
+    does."""
+    lines = _read_lines(result)[:_MOST_LINES] if not is_failed_result(result) else []
+    # The best match of the search comes first: of lines that answer as well, the newest number is taken.
+    quotes = [QuotedMessage(len(lines) - n, line.source, "file", _as_told(line.text)) for n, line in enumerate(lines)]
+    answers = find_answer(question, quotes).answers
+    if not answers:
+        return ""
+    line = lines[len(lines) - answers[0].message_id]
+    return f"In the file {line.source}:\n\n{quote_block(line.text)}"
+
+
+def _read_lines(result: str) -> list[_FileLine]:
+    """The lines of the excerpts, each with its file; the best match first."""
+    lines, source = [], ""
+    for line in result.split("\n"):
+        if head := _HEAD.match(line):
+            path = json.dumps(json.loads(head["path"]), ensure_ascii=False)
+            source = f"{path}, {head['place']}" if head["place"] else path
+        elif source and line.startswith("> ") and line[2:].strip(" …"):
+            lines.append(_FileLine(source, line[2:].strip(" …")))
+    return lines
+
+
+def _as_told(text: str) -> str:
+    """A line as somebody would say it: "Launch date: 14 March" is "the launch date is 14 March"."""
+    label = _LABEL.match(text)
+    return f"The {label['label'].lower()} is {text[label.end() :].strip()}" if label else text.lstrip("#*•- ")

@@ -1,0 +1,81 @@
+"""The units of a collection that are not in a page of the store yet, by stem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, KeysView, Sequence
+
+import numpy as np
+
+from assistant.search.dtypes import POSTING_DTYPE, Bools, Occurrences, UnitRows
+from assistant.search.index_values import UnsealedUnit
+from assistant.search.units import REPEATS
+
+
+class UnsealedUnits:
+    def __init__(self) -> None:
+        self.words: dict[str, str] = {}  # a word of each stem
+        self._count = 0
+        self._postings: dict[str, list[tuple[int, int]]] = {}  # unit and times of each stem
+        self._sources: dict[str, int] = {}  # computed when first asked for
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, units: Sequence[UnsealedUnit]) -> None:
+        self._count += len(units)
+        self._sources.clear()
+        for unit in units:
+            for stem in unit.stems:
+                self._postings.setdefault(stem.stem, []).append((unit.number, stem.times))
+                self.words[stem.stem] = stem.word
+
+    @property
+    def stems(self) -> KeysView[str]:
+        return self._postings.keys()
+
+    def occurrences(self, stem: str) -> Occurrences | None:
+        where = self._postings.get(stem)
+        if where is None:
+            return None
+        units = np.array([unit for unit, _ in where], np.intp)
+        return Occurrences(units, np.array([times for _, times in where], np.float32))
+
+    def source_count(self, stem: str, meta: UnitRows) -> int:
+        """Return how many sources have a stem; `meta` are the rows of all units."""
+        if stem not in self._sources:
+            self._sources[stem] = count_sources(meta[[unit for unit, _ in self._postings.get(stem, ())]])
+        return self._sources[stem]
+
+    def by_stem(self, meta: UnitRows) -> Iterator[tuple[str, bytes, int]]:
+        """Yield each stem with its postings, and with how many sources have it."""
+        sizes = [len(where) for where in self._postings.values()]
+        postings = np.array([posting for where in self._postings.values() for posting in where], POSTING_DTYPE)
+        stem_numbers = np.repeat(np.arange(len(sizes)), sizes)
+        rows = meta[postings["unit"]]
+        counted = are_counted(rows)
+        is_new = _begin_a_source(rows["source"][counted], stem_numbers[counted])
+        sources = np.bincount(stem_numbers[counted][is_new], minlength=len(sizes)).tolist()
+        start = 0
+        for stem, size, count in zip(self._postings, sizes, sources, strict=True):
+            yield stem, postings[start : start + size].tobytes(), count
+            start += size
+
+
+def are_counted(rows: UnitRows) -> Bools:
+    """Return which units count for the rarity of their words: all but questions about something, and their answers."""
+    counted: Bools = rows["form"] & REPEATS == 0
+    return counted
+
+
+def count_sources(rows: UnitRows) -> int:
+    """Return of how many sources these units are, which are in order: those of a source are adjacent."""
+    return int(_begin_a_source(rows["source"][are_counted(rows)]).sum())
+
+
+def _begin_a_source(*columns: np.ndarray) -> Bools:
+    """Return which rows differ from the one before in one of these columns."""
+    differs = np.zeros(len(columns[0]), bool)
+    differs[:1] = True
+    for column in columns:
+        differs[1:] |= column[1:] != column[:-1]
+    return differs
