@@ -37,9 +37,6 @@ from assistant.models.errors import (
 from assistant.models.limits import LIMITS_TIMEOUT_SECONDS, LimitsCache
 from assistant.models.prices import ANTHROPIC_URL
 
-# What the HTTP client would load for loops and a protocol that are not used, where something else installed them.
-with hidden_modules("trio", "h2"):
-    import httpcore2  # noqa: F401
 # Types of requests, answers and events that nothing here makes: the SDK's tracing names them.
 _NEVER_MADE = (
     *("_param", "_params", "types.message", ".beta_message", "parsed_message", "parsed_beta_message"),
@@ -88,12 +85,14 @@ class AnthropicModel:
         self._thinking = thinking
         self._thinking_type: str | None = None
         self._has_key = bool(api_key)
-        self._client = AsyncAnthropic(
-            api_key=api_key or "none",
-            base_url=base_url or ANTHROPIC_URL,
-            max_retries=0,
-            timeout=httpx2.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
-        )
+        # The HTTP client would load them where something else installed them; neither is used.
+        with hidden_modules("trio", "h2"):
+            self._client = AsyncAnthropic(
+                api_key=api_key or "none",
+                base_url=base_url or ANTHROPIC_URL,
+                max_retries=0,
+                timeout=httpx2.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
+            )
 
     async def limits(self) -> ModelLimits:
         if self._limits_cache.get_limits(self.name) is None:

@@ -39,9 +39,6 @@ from assistant.models.limits import (
 from assistant.models.openai_format import OpenAIAnswer, OutputLimit, render_openai_request
 from assistant.models.prices import OPENAI_URL, is_hosted_by_openai
 
-# What the HTTP client would load for loops and a protocol that are not used, where something else installed them.
-with hidden_modules("trio", "h2"):
-    import httpcore2  # noqa: F401
 with deferred_reexports("openai"):
     import openai
     from openai import AsyncOpenAI, AsyncStream
@@ -85,12 +82,14 @@ class OpenAIModel:
         self._stall_seconds = stall_seconds
         self._output_limit: OutputLimit = "max_completion_tokens" if is_hosted_by_openai(base_url) else "max_tokens"
         # Local servers want no key, the SDK insists on one.
-        self._client = AsyncOpenAI(
-            api_key=api_key or "none",
-            base_url=self._base_url,
-            max_retries=0,
-            timeout=httpx2.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
-        )
+        # The HTTP client would load them where something else installed them; neither is used.
+        with hidden_modules("trio", "h2"):
+            self._client = AsyncOpenAI(
+                api_key=api_key or "none",
+                base_url=self._base_url,
+                max_retries=0,
+                timeout=httpx2.Timeout(stall_seconds, connect=min(stall_seconds, CONNECT_SECONDS)),
+            )
 
     async def limits(self) -> ModelLimits:
         if not self.name or self._limits_cache.get_limits(self._key) is None:

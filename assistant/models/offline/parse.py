@@ -221,10 +221,8 @@ def _goes_on(last: Sentence, sentence: Sentence) -> bool:
     if not content_words(plain):
         return True
     # "Don't let me forget the bottles! Today at 17:30, sound the alarm."
-    if rank_without_items(last.text)[0][0] != "remind" or rank_without_items(plain)[0][0] not in (
-        "remind",
-        "statement",
-    ):
+    kind = rank_without_items(plain)[0][0]
+    if rank_without_items(last.text)[0][0] != "remind" or kind not in ("remind", "statement"):
         return False
     return bool(find_times(plain).pieces) and not find_times(last.text).pieces
 
@@ -234,6 +232,8 @@ def _with_days_told(sentences: list[Sentence]) -> list[Sentence]:
     if len(sentences) < 2:  # the patterns of times are slow to compile
         return sentences
     told, with_days = "", []
+    if len(sentences) < 2:  # the patterns of times are slow to compile
+        return sentences
     for sentence in sentences:
         times = find_times(sentence.text)
         if told and times.of_kind("clock") and not times.has_day and asks_for_reminder(sentence.text):
