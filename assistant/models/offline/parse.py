@@ -232,8 +232,6 @@ def _with_days_told(sentences: list[Sentence]) -> list[Sentence]:
     if len(sentences) < 2:  # the patterns of times are slow to compile
         return sentences
     told, with_days = "", []
-    if len(sentences) < 2:  # the patterns of times are slow to compile
-        return sentences
     for sentence in sentences:
         times = find_times(sentence.text)
         if told and times.of_kind("clock") and not times.has_day and asks_for_reminder(sentence.text):
