@@ -19,7 +19,7 @@ from assistant.core.store_ports import Conversation
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_economy import ContextEconomy, added_per_call
 from assistant.runtime.context_meter import ContextMeter
-from assistant.runtime.context_window import ContextWindow
+from assistant.runtime.context_window import CachedCall, ContextWindow
 from assistant.runtime.running_turns import RunningTurns
 from sleep.compaction.budget import SleepBudget
 
@@ -27,6 +27,8 @@ log = get_logger()
 
 # After this much silence the session may not be resumed at all.
 _FORGOTTEN_AFTER = timedelta(days=14)
+# Views loaded and runs started at one wake-up.
+_MOST_WORK = 8
 
 
 class BackgroundCompaction:
@@ -53,6 +55,7 @@ class BackgroundCompaction:
         self._clock = clock
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by session
         self._again: set[str] = set()  # sessions in which a turn ended while a run was in progress
+        self._last_calls: dict[str, tuple[datetime, CachedCall | None]] = {}  # by session, as of its last message
         self._seen_cold: dict[str, datetime] = {}  # by session, the last message for which the cold check was done
 
     def after_turn(self, session: str) -> None:
@@ -64,18 +67,33 @@ class BackgroundCompaction:
         """Called at every wake-up: check each session once after its prompt cache expired."""
         if not self._economy.has_model:
             return
-        now = self._clock()
+        now, work = self._clock(), 0
         try:
             for info in self._conversation.list_sessions():
                 at = info.last_at
                 if at is None or self._seen_cold.get(info.key) == at or self._running.is_running(info.key):
                     continue
-                if timedelta(minutes=5) <= now - at < _FORGOTTEN_AFTER:
-                    view = self._conversation.load_view(info.key)
-                    if self._window.is_cold(info.key, view, now) and self._start(info.key):
-                        self._seen_cold[info.key] = at
+                if not timedelta(minutes=5) <= now - at < _FORGOTTEN_AFTER:
+                    continue
+                work += self._load_last_call(info.key, at)
+                call = self._window.find_call(info.key) or self._last_calls[info.key][1]
+                if call is not None and call.is_cold(now) and self._start(info.key):
+                    self._seen_cold[info.key] = at
+                    work += 1
+                if work >= _MOST_WORK:
+                    return  # the others at the next wake-up: each holds the event loop for some milliseconds
         except AssistantError as error:
             log.error("nobody can tell whether a compaction is due", error=str(error))
+
+    def _load_last_call(self, session: str, last_at: datetime) -> bool:
+        """Find out when the session's prompt was last sent, where nothing known tells; returns whether its view had to
+        be loaded, which happens once for each last message."""
+        known = self._last_calls.get(session)
+        if self._window.find_call(session) is not None or (known is not None and known[0] == last_at):
+            return False
+        view = self._conversation.load_view(session)
+        self._last_calls[session] = (last_at, self._window.last_cached_call(session, view))
+        return True
 
     async def wait_until_idle(self) -> None:
         """Wait until no run is in progress."""

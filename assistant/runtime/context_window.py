@@ -189,6 +189,10 @@ class ContextWindow:
         restart this is derived from the time of the last answer."""
         return (call := self.last_cached_call(session, view)) is not None and call.is_cold(now)
 
+    def find_call(self, session: str) -> CachedCall | None:
+        """Return when this process last sent the session's prompt, or None if it did not."""
+        return self._calls.get(session)
+
     def last_cached_call(self, session: str, view: ContextView) -> CachedCall | None:
         """Return when the session's prompt was last sent, or None if it has no answer yet."""
         if session in self._calls:

@@ -82,3 +82,15 @@ async def test_while_warm_what_was_sent_is_read_again_and_no_token_is_paid_for_w
     assert paid_twice(held) == 0
     assert max(usage.input for usage in chat) < 1_200
     assert any(one.trigger == "economy" for one in held.checkpoints)
+
+
+async def test_a_wake_up_loads_no_view_of_a_conversation_in_which_nothing_was_said(tmp_path: Path) -> None:
+    async with app_with_long_history(tmp_path, 4) as it:
+        await it.app.background_compaction.wait_until_idle()
+        queries: list[str] = []
+        it.app.stores.conversation._db.utils.conn.set_trace_callback(queries.append)
+        for minutes in (6, 4, 4):
+            it.clock.now += timedelta(minutes=minutes)
+            it.app.background_compaction.check_due()
+        assert not [query for query in queries if "FROM conversation_history" in query]
+        assert queries, "it looked for what is due"

@@ -15,6 +15,7 @@ from assistant.core.messages import Media
 from assistant.core.plain_files import open_below
 from assistant.core.records import IncomingMessage
 from assistant.gateway.attachments import (
+    LONG_TEXT_NAME,
     MAX_FILES_PER_MESSAGE,
     MAX_RECEIVED_BYTES,
     MAX_TEXT_BYTES,
@@ -23,6 +24,7 @@ from assistant.gateway.attachments import (
 )
 from assistant.gateway.inbound import MAX_GUEST_CHARACTERS, truncate_guest_text
 from assistant.store.home.workspace import WorkspaceFiles, safe_file_name
+from tests.support.docs_pages import read_page
 
 NOW = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
 OSLO = ZoneInfo("Europe/Oslo")
@@ -187,6 +189,12 @@ def test_a_text_of_the_owners_that_is_longer_than_any_model_reads_is_a_file_with
     assert file.data is None and (tmp_path / (file.path or "")).read_bytes() == text.encode("utf-8", "replace")
     # What comes again is the same message.
     assert intake.store_attachments(incoming, NOW + timedelta(days=1)) == stored
+
+
+@pytest.mark.parametrize("page", ["bridges.md", "terminal.md", "window.md", "web-api.md"])
+def test_every_page_on_a_place_to_talk_says_from_where_on_a_text_becomes_a_file(page: str) -> None:
+    text = " ".join(read_page(page).split())
+    assert f"above {MAX_TEXT_BYTES // 1_000_000} MB" in text and f"file, `{LONG_TEXT_NAME}`" in text
 
 
 def test_a_text_of_two_megabytes_is_left_as_it_is(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ from assistant.store.script.inbox import Inbox
 from assistant.store.script.index import find_message_row, find_spans, last_indexed, span_of_row
 from assistant.store.script.notices import send_in_transaction
 from assistant.store.script.outbox import complete_outgoing, insert_outgoing
+from assistant.store.script.session_list import SessionList
 from assistant.store.script.sessions import Session, session_of_turn, sort_parents_first
 from assistant.store.script.turns import (
     ClassifyRequest,
@@ -95,12 +96,11 @@ class StoredConversation:
         classify_request: ClassifyRequest,
         undo_kept: int,
     ) -> None:
-        self._db = db
-        self._log = log
-        self._classify_request = classify_request
-        self._undo_kept = undo_kept
+        self._db, self._log = db, log
+        self._classify_request, self._undo_kept = classify_request, undo_kept
         self._own_compactions: set[int] = set()
         self._discarding: set[str] = set()
+        self._sessions = SessionList(db)
         self.views = Views(db)
         self.appender = Appender(db, log, self.views, to_view_message=to_view_message, count_tokens=count_tokens)
         self._inbox = Inbox(db, self.appender.next_id)
@@ -365,7 +365,7 @@ class StoredConversation:
         return self._append(self.appender.current_session(session, now), Message("system", content), origin, now)
 
     def list_sessions(self) -> list[SessionInfo]:
-        return session_rows.list_session_infos(self._db)
+        return self._sessions.read()
 
     def find_session(self, session: str) -> SessionInfo | None:
         return session_rows.find_session_info(self._db, session)

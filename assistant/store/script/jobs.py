@@ -30,7 +30,7 @@ from assistant.core.jobs import (
 from assistant.core.messages import Message
 from assistant.core.records import OutgoingMessage
 from assistant.store.database import Database
-from assistant.store.rows import class_row, dump_json, from_json, parse_time
+from assistant.store.rows import class_row, dump_json, format_time, from_json, insert_sql, parse_time
 from assistant.store.script.append import Appender, RecordOrigin
 from assistant.store.script.inbox import Inbox
 from assistant.store.script.index import is_indexed
@@ -39,6 +39,7 @@ from assistant.store.script.sessions import ensure_session
 
 _IS_WAITING = "state IN ('active', 'paused')"
 _LOGGED_PER_QUERY = 100
+_SLOT_COLUMNS = ("job_id", "scope", "due_at", "local_key", "state", "ended_at", "note", "told", "logged")
 # Slots delayed by quiet hours came as planned.
 _UNSEEN = (
     "FROM slots INDEXED BY slots_unseen WHERE state <> 'ran' AND seen_at IS NULL"
@@ -205,28 +206,28 @@ class Jobs:
     def apply_firing(self, firing: FiringBatch, now: datetime) -> None:
         """End slots, advance jobs, and store outgoing messages and prompts, in one transaction."""
         with self._db.write():
+            self._end_slots(firing.jobs, now)
             for job in firing.jobs:
-                self._end_slots(job, now)
                 self._move(job.job_id, job.due, "active", now)
             for message in firing.messages:
                 self._send(message, now)
             for prompt in firing.prompts:
                 self._inbox.accept_in_transaction(prompt, now)
 
-    def _end_slots(self, job: JobOutcome, now: datetime) -> None:
-        for outcome, message_key in job.outcomes:
-            self._db.insert_if_new(
-                "slots",
-                job_id=job.job_id,
-                scope=job.scope,
-                due_at=outcome.due.at,
-                local_key=outcome.due.key,
-                state=outcome.state,
-                ended_at=now,
-                note=outcome.note,
-                told=message_key or None,
-                logged=not message_key,
-            )
+    def _end_slots(self, jobs: Sequence[JobOutcome], now: datetime) -> None:
+        """End slots that have not ended yet."""
+        at = format_time(now)
+        self._db.execute_many(
+            insert_sql("slots", _SLOT_COLUMNS, ()),
+            (
+                (
+                    *(job.job_id, job.scope, format_time(outcome.due.at), outcome.due.key, outcome.state, at),
+                    *(outcome.note, message_key or None, not message_key),
+                )
+                for job in jobs
+                for outcome, message_key in job.outcomes
+            ),
+        )
 
     def _move(self, job_id: int, due: DueSlot | None, state: str, now: datetime) -> None:
         """Set the next slot of a job in `state`; None marks it done."""
