@@ -231,8 +231,6 @@ def _goes_on(last: Sentence, sentence: Sentence) -> bool:
 
 def _with_days_told(sentences: list[Sentence]) -> list[Sentence]:
     """A reminder at an hour alone is for the day that was told before: "On Thursday my son comes. Wake me at six."."""
-    if len(sentences) < 2:
-        return sentences  # the patterns of times are slow to compile: a greeting needs none
     told, with_days = "", []
     if len(sentences) < 2:  # the patterns of times are slow to compile
         return sentences
