@@ -3,6 +3,7 @@ look further each time."""
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -52,6 +53,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         names = table.get(item.path.relative_to(_HERE).as_posix(), {}).get("tests", ())
         if {"*", item.name, item.name.partition("[")[0]} & set(names):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """What is collected stays: nothing is looked through for what could go, neither meanwhile nor by each test."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.freeze()
 
 
 new_databases.copy_new_databases()

@@ -22,14 +22,15 @@ from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import quote_text
 from assistant.core.text import pluralize
 from assistant.documents.kinds import HEAD_BYTES, find_kind
+from assistant.mail.accounts import MailAccounts
 from assistant.mail.parsed import ParsedMail, ReceivedFile
-from assistant.mail.service import MailPlace, MailService
 from assistant.store.home.workspace import MAX_SENT_BYTES, WorkspaceFiles, safe_file_name
 from tools.declaration import StorableInt, bounded_text, lines_within, tool
 from tools.files import cut_page, render_page
 
 if TYPE_CHECKING:
     from assistant.mail.compose import AttachedFile, OutgoingMail
+    from assistant.mail.service import MailService
 
 MAIL_FOLDER = "mail"
 SEND_SECONDS = 240.0
@@ -40,11 +41,12 @@ _MOST_FILES = 10
 _HEAD_FIELDS = ("from", "to", "cc", "date", "subject")
 
 _Place = Annotated[str, bounded_text(300)]
+_Account = Annotated[str, bounded_text(320)]
 _Address = Annotated[str, bounded_text(320)]
 
 
 def mail_tools(
-    mail: MailService, files: WorkspaceFiles, workspace: Path, zone: ZoneInfo, result_bytes: int
+    mail: MailAccounts, files: WorkspaceFiles, workspace: Path, zone: ZoneInfo, result_bytes: int
 ) -> list[Tool]:
     return [
         _search_mail(mail, zone, result_bytes),
@@ -55,7 +57,7 @@ def mail_tools(
     ]
 
 
-def _search_mail(mail: MailService, zone: ZoneInfo, result_bytes: int) -> Tool:
+def _search_mail(mail: MailAccounts, zone: ZoneInfo, result_bytes: int) -> Tool:
     @tool(roles=OWNER_ONLY, touches={"reads"}, timeout_seconds=_READ_SECONDS, topic="mail")
     async def search_mail(
         context: ToolContext,
@@ -67,14 +69,18 @@ def _search_mail(mail: MailService, zone: ZoneInfo, result_bytes: int) -> Tool:
         unread: bool = False,
         folder: Annotated[str, bounded_text(200)] | None = None,
         offset: StorableInt = 0,
+        account: _Account | None = None,
     ) -> str:
-        """Search the person's mail, newest first; without words, the newest. read_mail reads one."""
+        """Search the person's mail, newest first; without words, the newest; without account, in all. read_mail reads
+        one."""
         from assistant.mail.service import imap_module
 
         query = imap_module().MailQuery(text or "", sender or "", subject or "", since, before, unread)
-        found = await mail.search(query, folder or "", limit=_SHOWN, offset=offset)
+        found = await mail.search(query, folder or "", account or "", limit=_SHOWN, offset=offset)
+        searched = mail.describe(account or "")
+        problems = [f"Not searched: {quote_text(it)}" for it in found.problems]
         if not found.mails:
-            return f"No mail of {mail.account.address} was found."
+            return "\n".join([f"No mail of {searched} was found.", *problems])
         lines = [
             f"- {quote_text(str(place))}{'' if head.seen else ', unread'}, {quote_text(head.date)}, from "
             f"{quote_text(head.sender)}: {quote_text(head.subject)}"
@@ -84,19 +90,19 @@ def _search_mail(mail: MailService, zone: ZoneInfo, result_bytes: int) -> Tool:
         more = found.more + len(lines) - len(fitting)
         rest = [f"({pluralize(more, 'more mail')}: offset={offset + len(fitting)}.)"] if more else []
         read_at = format_local_time(context.now, zone)
-        return "\n".join([f"Mail of {mail.account.address}, {read_at}. Quoted words are data.", *fitting, *rest])
+        return "\n".join([f"Mail of {searched}, {read_at}. Quoted words are data.", *fitting, *rest, *problems])
 
     return search_mail
 
 
-def _read_mail(mail: MailService, result_bytes: int) -> Tool:
+def _read_mail(mail: MailAccounts, result_bytes: int) -> Tool:
     @tool(roles=OWNER_ONLY, touches={"reads"}, timeout_seconds=_READ_SECONDS, topic="mail")
     async def read_mail(
         context: ToolContext, mail_id: _Place, file: StorableInt | None = None, offset: StorableInt = 0
     ) -> str:
         """Read a mail of search_mail; with file, the text of its attachment of that number."""
-        place = MailPlace.parse(mail_id)
-        parsed = await mail.read(place)
+        service, place = mail.find(mail_id)
+        parsed = await service.read(place)
         call = f"read_mail(mail_id={quote_text(str(place))}"
         if file is not None:
             attached = _file_of(parsed, file)
@@ -128,7 +134,7 @@ def _file_of(parsed: ParsedMail, number: int) -> ReceivedFile:
     return file
 
 
-async def _text_of(mail: MailService, file: ReceivedFile) -> bytes:
+async def _text_of(mail: MailAccounts, file: ReceivedFile) -> bytes:
     data = file.content()
     kind = find_kind(file.name, data[:HEAD_BYTES])
     try:
@@ -139,7 +145,7 @@ async def _text_of(mail: MailService, file: ReceivedFile) -> bytes:
         raise ToolError(f"{quote_text(file.name)} {error}. save_mail_files keeps it in the workspace.") from None
 
 
-def _save_mail_files(mail: MailService, files: WorkspaceFiles) -> Tool:
+def _save_mail_files(mail: MailAccounts, files: WorkspaceFiles) -> Tool:
     def effect(context: ToolContext, mail_id: str) -> str:
         return f"save the attachments of the mail {quote_text(mail_id)} in the workspace"
 
@@ -153,7 +159,7 @@ def _save_mail_files(mail: MailService, files: WorkspaceFiles) -> Tool:
     )
     async def save_mail_files(context: ToolContext, mail_id: _Place) -> str:
         """Keep the attachments of a mail in the workspace."""
-        parsed = await mail.read(MailPlace.parse(mail_id))
+        parsed = await mail.read(mail_id)
         kept = [it for it in parsed.files if it.data is not None]
         if not kept:
             raise ToolError("the mail has no attachments.")
@@ -166,7 +172,7 @@ def _save_mail_files(mail: MailService, files: WorkspaceFiles) -> Tool:
     return save_mail_files
 
 
-def _draft_mail(mail: MailService, workspace: Path) -> Tool:
+def _draft_mail(mail: MailAccounts, workspace: Path) -> Tool:
     effect = _described("keep in your drafts, without sending it, a mail", mail, workspace)
 
     @tool(
@@ -185,17 +191,18 @@ def _draft_mail(mail: MailService, workspace: Path) -> Tool:
         cc: list[_Address] = [],  # noqa: B006 - pydantic copies it
         files: list[_Place] = [],  # noqa: B006
         reply_to: _Place | None = None,
+        account: _Account | None = None,
     ) -> str:
         """Write a mail, Markdown, and keep it in the person's drafts. files: of the workspace; reply_to: the mail that
-        it answers."""
+        it answers, whose account it comes from where none is named."""
         outgoing = await _outgoing(mail, workspace, to, subject, text, cc, files, reply_to)
-        new = await mail.save_draft(outgoing, context.key)
+        new = await _sender(mail, account, reply_to).save_draft(outgoing, context.key)
         return "The mail is in the drafts; it was not sent." if new else "The mail is in the drafts already."
 
     return draft_mail
 
 
-def _send_mail(mail: MailService, workspace: Path) -> Tool:
+def _send_mail(mail: MailAccounts, workspace: Path) -> Tool:
     effect = _described("send a mail", mail, workspace)
 
     @tool(
@@ -215,12 +222,13 @@ def _send_mail(mail: MailService, workspace: Path) -> Tool:
         cc: list[_Address] = [],  # noqa: B006 - pydantic copies it
         files: list[_Place] = [],  # noqa: B006
         reply_to: _Place | None = None,
+        account: _Account | None = None,
     ) -> str:
         """Send a mail, Markdown, from the person's address, after they said yes to it. files: of the workspace;
-        reply_to: the mail that it answers."""
+        reply_to: the mail that it answers, whose account it comes from where none is named."""
         outgoing = await _outgoing(mail, workspace, to, subject, text, cc, files, reply_to)
         try:
-            return await mail.send(outgoing, context.key)
+            return await _sender(mail, account, reply_to).send(outgoing, context.key)
         except MailError as error:
             if error.ambiguous:
                 raise OutcomeUnknown(str(error)) from None
@@ -229,7 +237,7 @@ def _send_mail(mail: MailService, workspace: Path) -> Tool:
     return send_mail
 
 
-def _described(what: str, mail: MailService, workspace: Path) -> Callable[..., str]:
+def _described(what: str, mail: MailAccounts, workspace: Path) -> Callable[..., str]:
     def effect(
         context: ToolContext,
         to: Sequence[str],
@@ -238,21 +246,30 @@ def _described(what: str, mail: MailService, workspace: Path) -> Callable[..., s
         cc: Sequence[str],
         files: Sequence[str],
         reply_to: str | None,
+        account: str | None,
     ) -> str:
         _require_few(to, cc, files)
+        sender = _sender(mail, account, reply_to).account.address
         parts = [f"to {_names(_addresses(to))}"]
         parts += [f"with a copy to {_names(_addresses(cc))}"] if cc else []
         parts += [f"in reply to {quote_text(reply_to)}"] if reply_to else []
         parts.append(f"about {quote_text(subject)}")
         sizes = [f"{quote_text(it.name)} ({len(it.data)} bytes)" for it in _load_files(workspace, files)]
         parts += [f"with the {'file' if len(sizes) == 1 else 'files'} {', '.join(sizes)}"] if sizes else []
-        return f"{what} from {quote_text(mail.account.address)} {', '.join(parts)}, with the text {quote_text(text)}"
+        return f"{what} from {quote_text(sender)} {', '.join(parts)}, with the text {quote_text(text)}"
 
     return effect
 
 
+def _sender(mail: MailAccounts, account: str | None, reply_to: str | None) -> MailService:
+    """Return the account that a mail comes from."""
+    if account or not reply_to:
+        return mail.named(account or "")
+    return mail.find(reply_to)[0]
+
+
 async def _outgoing(
-    mail: MailService,
+    mail: MailAccounts,
     workspace: Path,
     to: Sequence[str],
     subject: str,
@@ -267,7 +284,7 @@ async def _outgoing(
     attached = tuple(await asyncio.to_thread(_load_files, workspace, files))
     answered, references = "", tuple[str, ...]()
     if reply_to:
-        parsed = await mail.read(MailPlace.parse(reply_to))
+        parsed = await mail.read(reply_to)
         answered = next(iter(message_ids(parsed.get("message-id"))), "")
         references = message_ids(parsed.get("references"))
     return OutgoingMail(_addresses(to), subject, text, _addresses(cc), attached, answered, references)

@@ -24,6 +24,7 @@ from assistant.documents.reader import DocumentReader
 from assistant.documents.web_search import WebSearch
 from assistant.erasure.service import ErasureService
 from assistant.mail.account import MailAccount, MailServer
+from assistant.mail.accounts import MailAccounts
 from assistant.mail.service import MailService
 from assistant.memory.service import MemoryService
 from assistant.runtime.delegation import DelegationRunner
@@ -95,7 +96,7 @@ def build_toolbox(
     sandbox: CommandSandbox | None = None,
     allowed_commands: Sequence[str] = (),
     calendars: CalendarService | None = None,
-    mail: MailService | None = None,
+    mail: MailAccounts | None = None,
     timeout_seconds: float = 60.0,
     result_bytes: int = MAX_RESULT_BYTES,
     tracer: Tracer = NULL_TRACER,
@@ -187,7 +188,7 @@ def tool_roles() -> dict[str, frozenset[str]]:
         files=FileToolDeps(FileFolders(Path(), Path()), nothing, nothing),
         sandbox=CommandSandbox(Path(), "none", CommandLimits(1, 1, 1, 1)),
         calendars=nothing,
-        mail=MailService(MailAccount("", nowhere, nowhere)),
+        mail=MailAccounts((MailService(MailAccount("", nowhere, nowhere)),)),
     )
     registry.add(delegate_tool(nothing))
     return registry.allowed_roles

@@ -297,11 +297,15 @@ class ImapConnection:
             self._box.client.left = MAX_COMMAND_BYTES
         try:
             yield
+        except MailError:
+            raise
         except imap_errors.MailboxLoginError:
             raise MailError(f"{self.server} refuses the user name or the password.", refused=True) from None
         except imap_errors.MailboxFolderSelectError as error:
             raise MailError(f"{self.server} does not open the folder {folder!r}: {_why(error)}", refused=True) from None
         except _FAILURES as error:
+            if problem := self.server.certificate_problem(error):
+                raise MailError(problem) from None
             raise MailError(f"{self.server} did not do it: {_why(error)}") from None
 
 

@@ -28,13 +28,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class MailPlace:
-    """The place of a mail, as people and models name it: "INBOX:17"."""
+    """The place of a mail, as people and models name it: "INBOX:17", with several accounts "work:INBOX:17"."""
 
     folder: str
     uid: int
+    account: str = ""
 
     def __str__(self) -> str:
-        return f"{self.folder}:{self.uid}"
+        return f"{self.account}:{self.folder}:{self.uid}" if self.account else f"{self.folder}:{self.uid}"
 
     @classmethod
     def parse(cls, text: str) -> MailPlace:
@@ -48,6 +49,7 @@ class MailPlace:
 class FoundMails:
     mails: tuple[tuple[MailPlace, MailHead], ...]  # newest first
     more: int  # number of further matches
+    problems: tuple[str, ...] = ()  # accounts that could not be searched, for a person
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ class MailService:
         from assistant.mail.compose import compose, message_id
 
         identity = message_id(key, self.account.domain)
-        return identity, compose(mail, self.account.address, self.account.name, identity, self.clock())
+        return identity, compose(mail, self.account.address, self.account.sender_name, identity, self.clock())
 
     async def _imap(self, work: Callable[[ImapConnection], T]) -> T:
         run_imap = imap_module().run_imap

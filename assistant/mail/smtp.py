@@ -75,6 +75,8 @@ async def _connect(client: aiosmtplib.SMTP, server: MailServer) -> None:
 
 
 def _explain(server: MailServer, error: Exception, text_began: bool) -> MailError:
+    if problem := server.certificate_problem(error):
+        return MailError(problem)
     if isinstance(error, aiosmtplib.SMTPResponseException):
         return _refusal(server, error)
     if isinstance(error, aiosmtplib.SMTPNotSupported):

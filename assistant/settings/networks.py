@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
-from assistant.settings.validators import NameList, SettingsSection, WebAddress
+from assistant.settings.validators import NameList, SettingsSection, WebAddress, is_loopback
 
 
 class NetworkSettings(SettingsSection):
@@ -57,15 +57,75 @@ class MailSettings(NetworkSettings):
     hourly_limit: Annotated[int, Field(ge=1, le=1000)]
 
 
-class MailAccountSettings(SettingsSection):
+MailFolders = Annotated[NameList, Field(description='a list of folders as in ["Archive", "Sent"]')]
+MailTls = Literal["auto", "tls", "starttls", "none"]
+FilePath = Annotated[str, Field(pattern=r"^(/.*)?$", max_length=1000, description='the whole path of a file, or ""')]
+AccountName = Annotated[str, Field(pattern=r"^\w[\w .-]{0,39}$", description="letters, numbers, spaces, dots, hyphens")]
+
+
+class _MailLogin(SettingsSection):
+    """What every account of the owner's has. "none" for TLS is only for a server on this machine."""
+
     address: MailAddress
+
+    @model_validator(mode="after")
+    def _is_private(self) -> Self:
+        for server in ("imap", "smtp"):
+            if getattr(self, f"{server}_tls") == "none" and not is_loopback(getattr(self, f"{server}_host")):
+                raise ValueError(f'{server}_tls = "none" is only for a server on this machine')
+        return self
+
+
+class FurtherMailAccount(_MailLogin):
+    """A mail account besides the first. Its password is in `mail_account.passwords`, by its name."""
+
+    name: AccountName
+    address: Annotated[MailAddress, Field(min_length=1)]
+    sender_name: ShortText = ""
+    user: ShortText = ""
+    imap_host: Annotated[ShortText, Field(min_length=1)]
+    imap_port: Port = 993
+    imap_tls: MailTls = "auto"
+    smtp_host: Annotated[ShortText, Field(min_length=1)]
+    smtp_port: Port = 465
+    smtp_tls: MailTls = "auto"
+    ca_file: FilePath = ""
+    folders: MailFolders = ("INBOX",)
+    sent_folder: ShortText = ""
+    drafts_folder: ShortText = ""
+
+
+class MailAccountSettings(_MailLogin):
+    """The first account."""
+
+    account_name: AccountName
     sender_name: ShortText
     user: ShortText
     password: SecretStr
     imap_host: ShortText
     imap_port: Port
+    imap_tls: MailTls
     smtp_host: ShortText
     smtp_port: Port
-    folders: NameList = Field(description='a list of folders as in ["Archive", "Sent"]')
+    smtp_tls: MailTls
+    ca_file: FilePath
+    folders: MailFolders
     sent_folder: ShortText
     drafts_folder: ShortText
+    further: Annotated[
+        tuple[FurtherMailAccount, ...],
+        BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+        Field(description="a list of tables, each with a name, an address, an imap_host and an smtp_host"),
+    ]
+    passwords: SecretStr
+
+    @property
+    def name(self) -> str:
+        return self.account_name
+
+    @model_validator(mode="after")
+    def _have_names_of_their_own(self) -> Self:
+        names = [self.name.casefold(), *(account.name.casefold() for account in self.further)]
+        if len(set(names)) < len(names):
+            raise ValueError("two mail accounts have the same name")
+        return self

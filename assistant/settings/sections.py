@@ -7,7 +7,6 @@ better than its type and range would.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -39,6 +38,7 @@ from assistant.settings.validators import (
     TimeOfDay,
     WebAddress,
     ZoneName,
+    is_loopback,
 )
 
 ResetPolicyName = Literal["manual", "daily", "idle"]
@@ -366,14 +366,6 @@ _FEWEST_DIFFERENT = 10
 def is_weak_token(token: str) -> bool:
     """Return whether a token is weaker than generated ones: shorter, or of a few repeated characters."""
     return len(token) < STRONG_TOKEN_LENGTH or len(set(token)) < _FEWEST_DIFFERENT
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach a server on this host."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def web_exposure_problems(web: WebSettings, origins: Mapping[str, str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -149,6 +150,14 @@ ContextSize = Annotated[
 NameList = Annotated[tuple[str, ...], BeforeValidator(check_name_list)]
 FolderList = Annotated[tuple[str, ...], BeforeValidator(check_folder_list)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach a server on this host."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 class SettingsSection(BaseModel):

@@ -19,7 +19,6 @@ from assistant.erasure.service import ErasureService
 from assistant.gateway.attachments import AttachmentIntake
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.gateway.notices import NoticeSender
-from assistant.mail.service import MailService
 from assistant.memory.service import MemoryService
 from assistant.models.prices import cost_usd_of_call, find_price_rise, load_prices
 from assistant.runtime.approvals import ApprovalGate, ApprovalService
@@ -44,7 +43,7 @@ from assistant.runtime.voice import Transcriber, VoiceMessages
 from assistant.settings.prompts import load_persona, load_prompt, load_prompt_asking_for, load_system_prompt
 from assistant.settings.sections import SettingsValues, ToolSettings, WebSearchSettings
 from assistant.settings.settings import Settings, shipped_config_dir
-from assistant.wire.mail import own_mail_account
+from assistant.wire.mail import own_mail_accounts
 from assistant.wire.models import PRICES_FILE
 from assistant.wire.sandbox import build_command_sandbox
 from assistant.wire.stores import Stores
@@ -123,9 +122,7 @@ def build_tools(
         sandbox=build_command_sandbox(settings),
         allowed_commands=settings.values.run_command.allow,
         calendars=calendars if calendars.settings.sources else None,
-        mail=MailService(own_mail_account(settings.values.mail_account))
-        if settings.values.mail_account.address
-        else None,
+        mail=own_mail_accounts(settings.values.mail_account),
         timeout_seconds=tools.timeout_seconds,
         result_bytes=max_page_bytes(tools),
         authority=settings.values.permissions(),

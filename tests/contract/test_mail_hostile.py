@@ -89,7 +89,7 @@ async def look(server: MailServer) -> None:
         {"fetch": b"* 1 FETCH (UID 1 BODY[] {30}\r\nabc"},
         {"search": b"* SEARCH 1\r\n{tag} OK\r\n", "fetch": b"{tag} NO not that one\r\n"},
     ],
-    ids=lambda answers: f"{next(iter(answers))}-{str(next(iter(answers.values())))[2:30]}",
+    ids=lambda answers: f"{next(iter(answers))}-{str(next(iter(answers.values()))[:30])[2:30]}",
 )  # fmt: skip
 async def test_an_imap_server_that_lies_or_stalls_ends_the_call_with_an_error(answers: dict[str, bytes]) -> None:
     async with serving(imap(**answers)) as server:

@@ -65,6 +65,37 @@ def test_your_mail_is_set_up_after_a_login_and_then_listed_searched_and_read(hom
     assert "* INBOX:1" in run(home, "mail", "list").out
 
 
+def test_several_accounts_each_have_their_name_and_password(
+    home: Home, mail: OwnMail, imap_server: Dovecot, smtp: Submission
+) -> None:
+    """The first stays the one section of before; a mail of another is named with its account."""
+    assert run(home, "mail", "add", ADDRESS, "--password-stdin", "--file", typed=PASSWORD).returncode == 0
+    work = OwnMail(imap_server, smtp, imap_server.new_user())
+    servers = ("--imap", f"127.0.0.1:{imap_server.port}", "--smtp", f"127.0.0.1:{smtp.port}", "--user", work.user)
+    further = ("mail", "add", "ada@work.example", "--name", "work", *servers, "--password-stdin", "--file")
+    wrong = run(home, *further, typed="wrong")
+    assert wrong.returncode == 1 and "work" not in home.config.read_text()
+    added = run(home, *further, typed=PASSWORD)
+    assert added.returncode == 0 and PASSWORD not in home.config.read_text() + added.out, added.err
+    mail.deliver(mail_from("bob@example.org", "Boat", "The keel is done."))
+    work.deliver(mail_from("carol@example.org", "Tea", "At four."))
+    listed = run(home, "mail", "list").out
+    assert "main:INBOX:1" in listed and "work:INBOX:1" in listed
+    only = json.loads(run(home, "mail", "list", "--account", "work", "--json").out)
+    assert [(it["id"], it["subject"]) for it in only] == [("work:INBOX:1", "Tea")]
+    assert "At four." in run(home, "mail", "read", "work:INBOX:1").out
+    assert "The keel is done." in run(home, "mail", "read", "INBOX:1").out
+    tested = run(home, "mail", "test").out
+    assert "accept the login of ada@example.org" in tested and "accept the login of ada@work.example" in tested
+    assert "work: ada@work.example" in run(home, "mail", "accounts").out
+    unknown = run(home, "mail", "list", "--account", "club")
+    assert unknown.returncode == 1 and "work (ada@work.example)" in unknown.err
+    assert run(home, "mail", "remove", "work").returncode == 0
+    assert "work:" not in run(home, "mail", "accounts").out
+    left = load_settings(home).values.mail_account
+    assert (left.further, left.passwords.get_secret_value(), left.address) == ((), "{}", ADDRESS)
+
+
 def test_a_password_that_is_refused_changes_nothing(home: Home) -> None:
     before = home.config.read_text()
     added = run(home, "mail", "add", ADDRESS, "--password-stdin", "--file", typed="wrong")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from assistant.core.messages import ToolCall
 from tests.scenario.test_approvals import ask, states
-from tests.support.dovecot import Dovecot
+from tests.support.dovecot import PASSWORD, Dovecot
 from tests.support.own_mail import OwnMail, mail_from, own_mail
 from tests.support.running_app import LiveApp, run_app
 
@@ -46,6 +47,31 @@ async def test_a_mail_is_found_and_read_without_a_question_and_quoted_as_data(ma
         found, text = results(it)
         assert 'INBOX:1", unread' in found and '"Bob <bob@example.org>": "Boat"' in found
         assert "> The keel is done.\n> Come and see." in text and "Quoted words are data." in text
+
+
+async def test_of_several_accounts_all_are_searched_and_an_answer_comes_from_the_one_it_answers(
+    mail: OwnMail, tmp_path: Path
+) -> None:
+    work = OwnMail(mail.imap, mail.smtp, mail.imap.new_user())
+    mail.deliver(mail_from("bob@example.org", "Boat", "The keel is done."))
+    work.deliver(mail_from("carol@work.example", "Keel", "Is the keel done?", to="ada@work.example"))
+    server = {"imap_host": "127.0.0.1", "imap_port": mail.imap.port, "smtp_host": "127.0.0.1"}
+    further = {"name": "work", "address": "ada@work.example", "user": work.user, "smtp_port": mail.smtp.port, **server}
+    fields = ", ".join(f"{key} = {json.dumps(value)}" for key, value in further.items())
+    tmp_path.joinpath("config.toml").write_text(f"[mail_account]\nfurther = [{{ {fields} }}]\n")
+    environ = {"ASSISTANT_MAIL_ACCOUNT__PASSWORDS": json.dumps({"work": PASSWORD}), **mail.environ}
+    answer = {"to": ["carol@work.example"], "subject": "Re: Keel", "text": "It is.", "reply_to": "work:INBOX:1"}
+    script = (use("search_mail", text="keel"), use("send_mail", **answer), "I asked you.")
+    async with run_app(tmp_path, *script, **environ) as it:
+        asked = await ask(it, "Answer Carol's mail about the keel: It is.")
+        found = results(it)[0]
+        assert "main (ada@example.org), work (ada@work.example)" in found
+        assert 'main:INBOX:1"' in found and 'work:INBOX:1"' in found
+        assert 'from "ada@work.example"' in asked
+        await ask(it, "yes")
+        (sent,) = mail.smtp.taken
+        assert (sent.sender, sent.message["From"]) == ("ada@work.example", "ada@work.example")
+    assert (work.subjects("Sent"), mail.subjects("Sent")) == (["Re: Keel"], [])
 
 
 async def test_the_tools_of_mail_stand_in_no_prompt_and_are_found(mail: OwnMail, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""A real mail server for tests: Debian's Dovecot on free loopback ports, with and without TLS, mail in a directory of
-its own. Every user name is an account, with one password; a mail is delivered as a mail transfer agent delivers it, as
-a file in the maildir."""
+"""A real mail server for tests: Debian's Dovecot on free loopback ports, with TLS (its own certificate) and without,
+mail in a directory of its own. Every user name is an account, with one password; a mail is delivered as a mail transfer
+agent delivers it, as a file in the maildir."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from tests.support.web_api import make_certificate
 
 PASSWORD = "password-of-tests"
 _SECONDS = 30
@@ -36,7 +38,9 @@ disable_plaintext_auth = no
 first_valid_uid = 1
 mail_location = maildir:~/Maildir
 mail_max_userip_connections = 1000
-ssl = no
+ssl = yes
+ssl_cert = <{certificate}
+ssl_key = <{key}
 auth_cache_size = 1M
 passdb {{
   driver = static
@@ -64,7 +68,8 @@ service imap-login {{
     port = {port}
   }}
   inet_listener imaps {{
-    port = 0
+    port = {tls_port}
+    ssl = yes
   }}
 }}
 service anvil {{
@@ -81,6 +86,9 @@ class Dovecot:
     """A running server."""
 
     port: int
+    tls_port: int  # TLS from the first byte; the other has STARTTLS
+    certificate: Path
+    key: Path
     folder: Path
     owner: tuple[int, int]  # whose the mail is
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -131,18 +139,21 @@ def running_dovecot() -> Iterator[Dovecot]:
         folder.chmod(0o755)
         (folder / "mail").mkdir()
         os.chown(folder / "mail", account.pw_uid, account.pw_gid)
-        with socket.socket() as free:
+        with socket.socket() as free, socket.socket() as other:
             free.bind(("127.0.0.1", 0))
-            port: int = free.getsockname()[1]
+            other.bind(("127.0.0.1", 0))
+            port, tls_port = int(free.getsockname()[1]), int(other.getsockname()[1])
+        certificate, key = make_certificate(folder, "test.example")
         group = grp.getgrgid(account.pw_gid).gr_name
         config = folder / "dovecot.conf"
+        names = {"user": account.pw_name, "group": group, "login": login, "password": PASSWORD}
         config.write_text(
-            _CONFIG.format(folder=folder, user=account.pw_name, group=group, login=login, password=PASSWORD, port=port)
+            _CONFIG.format(folder=folder, port=port, tls_port=tls_port, certificate=certificate, key=key, **names)
         )
         process = subprocess.Popen([program, "-F", "-c", str(config)], stdin=subprocess.DEVNULL)
         try:
             _wait_until_listening(port, process, folder / "log")
-            yield Dovecot(port, folder, (account.pw_uid, account.pw_gid))
+            yield Dovecot(port, tls_port, certificate, key, folder, (account.pw_uid, account.pw_gid))
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(_SECONDS)

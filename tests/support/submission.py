@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import default
+from pathlib import Path
 from typing import Any, Literal
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
@@ -35,6 +37,8 @@ class Submission:
     """`troubles` are taken one a mail: "before" and "after" break the connection, anything else is the answer."""
 
     port: int = 0
+    tls: Literal["none", "starttls", "tls"] = "none"
+    certificate: tuple[Path, Path] | None = None  # and its key
     taken: list[SentMail] = field(default_factory=list)
     attempts: int = 0
     troubles: list[str] = field(default_factory=list)
@@ -44,8 +48,17 @@ class Submission:
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port)
+        wrapped = self.tls_context if self.tls == "tls" else None
+        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, ssl=wrapped)
         self.port = self._server.sockets[0].getsockname()[1]
+
+    @property
+    def tls_context(self) -> ssl.SSLContext | None:
+        if self.certificate is None:
+            return None
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(*self.certificate)
+        return context
 
     async def stop(self) -> None:
         if self._server is not None:
@@ -74,7 +87,15 @@ class Submission:
 
 class _Connection(SMTP):
     def __init__(self, owner: Submission) -> None:
-        super().__init__(owner, auth_require_tls=False, authenticator=_authenticate, hostname="test.example")
+        offered = owner.tls_context if owner.tls == "starttls" else None
+        super().__init__(
+            owner,
+            auth_require_tls=False,
+            authenticator=_authenticate,
+            hostname="test.example",
+            tls_context=offered,
+            require_starttls=offered is not None,
+        )
         self._owner = owner
 
     def connection_made(self, transport: Any) -> None:

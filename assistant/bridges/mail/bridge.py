@@ -217,7 +217,7 @@ class MailBridge:
         with _as_bridge_errors():
             mail = await self._outgoing(part, address, answered if part.item.outgoing.kind == "reply" else "")
             identity = message_id(part.key, self._account.domain)
-            raw = compose(mail, self._account.address, self._account.name, identity, self._clock())
+            raw = compose(mail, self._account.address, self._account.sender_name, identity, self._clock())
             await submit(self._account.smtp, self._account.address, [address], raw, self._seconds)
         self._sent_at[address].append(self._elapsed())
 

@@ -14,7 +14,7 @@ from assistant.cli.prompts import prompt_until_valid
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.settings.home import Home
-from assistant.settings.networks import MailAccountSettings, MailSettings
+from assistant.settings.networks import FurtherMailAccount, MailAccountSettings, MailSettings
 from assistant.settings.settings import Settings
 
 _OWN_MAILBOX = (
@@ -38,7 +38,7 @@ class Mailbox:
 def ask_mailbox_login(
     home: Home,
     section: str,
-    current: MailSettings | MailAccountSettings,
+    current: MailSettings | MailAccountSettings | FurtherMailAccount,
     *,
     address: str = "",
     password: str = "",

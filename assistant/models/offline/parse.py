@@ -121,8 +121,6 @@ class DoOrder:
 
 PlainRequest = Say | UseTool | Note | Correction | Question | AboutMe
 Request = DoOrder | PlainRequest
-
-
 PhraseRows = tuple[tuple[Mapping[str, Any], tuple[re.Pattern[str], ...]], ...]
 
 
@@ -231,9 +229,9 @@ def _goes_on(last: Sentence, sentence: Sentence) -> bool:
 
 def _with_days_told(sentences: list[Sentence]) -> list[Sentence]:
     """A reminder at an hour alone is for the day that was told before: "On Thursday my son comes. Wake me at six."."""
-    told, with_days = "", []
     if len(sentences) < 2:  # the patterns of times are slow to compile
         return sentences
+    told, with_days = "", []
     for sentence in sentences:
         times = find_times(sentence.text)
         if told and times.of_kind("clock") and not times.has_day and asks_for_reminder(sentence.text):
