@@ -57,11 +57,12 @@ def ask(folder: Path) -> dict[str, object]:
     where = SearchFilter(OWNER_SCOPE, ("memory",))
     engine.search("Where did we say the meeting is?", where)
     opened = time.perf_counter() - began
-    asked, found = [], 0
+    asked, processor, found = [], [], 0
     for number, fact in enumerate(Prose(1).facts(1, FACTS)):
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.thread_time()
         hits = engine.search(fact.question, where, limit=10)
         asked.append(time.perf_counter() - began)
+        processor.append(time.thread_time() - used)
         found += _place_of(number) in [hit.source for hit in hits]
     added = resident_mb() - before
     appended = []
@@ -72,6 +73,7 @@ def ask(folder: Path) -> dict[str, object]:
     return {
         "opened": opened,
         "asked": asked[_WARM_UP:],
+        "processor": processor[_WARM_UP:],
         "found": found / FACTS,
         "added_mb": added,
         "appended": appended,

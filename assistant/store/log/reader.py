@@ -22,6 +22,7 @@ from assistant.store.log.format import SALT_KEY, SALT_LENGTH, decode_record
 
 LOG_NAME = "conversation.jsonl"
 _LONGEST_NAME = 200
+_MOST_PATHS = 256
 _BLOCK = 1 << 16
 # About twice the size of a header.
 _HEADER = 1 << 10
@@ -50,9 +51,15 @@ class LogFiles:
         self.root = home / "log"
         self._max_open = max_open
         self._reading: OrderedDict[str, int] = OrderedDict()
+        self._paths: dict[str, Path] = {}  # building one takes longer than reading a record
 
     def path(self, session: str) -> Path:
-        return self.root / session_folder_name(session) / LOG_NAME
+        path = self._paths.get(session)
+        if path is None:
+            if len(self._paths) >= _MOST_PATHS:
+                self._paths.clear()
+            path = self._paths[session] = self.root / session_folder_name(session) / LOG_NAME
+        return path
 
     def log_place(self, session: str, span: LogByteRange) -> LogLocation:
         return LogLocation(session, f"log/{session_folder_name(session)}/{LOG_NAME}", span)
