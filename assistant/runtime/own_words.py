@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -109,10 +110,14 @@ def _plain_address(word: str) -> str:
 
 def read_own_words(turn: Turn, zone: ZoneInfo) -> OwnWords:
     whole = "\n".join(strip_schedule_heading(item.incoming.content) for item in turn.items)[:_LOOKED_AT]
-    orders = [_words_of_order(sentence) for sentence in split_sentences(whole)[:_MOST_SENTENCES]]
     said_at = turn.items[-1].received_at if turn.items else turn.started_at
     unquoted = "\n".join(line for line in whole.splitlines() if not line.lstrip().startswith(">"))
-    return OwnWords("\n".join(orders), unquoted, said_at, zone)
+    return OwnWords(_words_of_orders(whole), unquoted, said_at, zone)
+
+
+@lru_cache(maxsize=16)  # a turn asks for each of its calls
+def _words_of_orders(text: str) -> str:
+    return "\n".join(_words_of_order(sentence) for sentence in split_sentences(text)[:_MOST_SENTENCES])
 
 
 def _words_of_order(sentence: Sentence) -> str:

@@ -49,7 +49,7 @@ _PRELOADED = (
     "uvicorn",
 )
 # What a module imports when it is asked for something.
-_LATE = {
+_LATE: dict[str, tuple[str, ...]] = {
     "assistant.calendars.worker": ("assistant.calendars.sync", "assistant.calendars.collections"),
     "assistant.mcp.session_main": ("mcp", "mcp.client.session", "mcp.server.mcpserver", "uvicorn"),
 }
@@ -167,7 +167,8 @@ def _preload(module: str) -> None:
         from tests.crash.forked_mem0 import import_mem0
 
         import_mem0()
-    for name in [module, *_LATE.get(module, ())] if module else _PRELOADED:
+    names = _PRELOADED if module in ("", "assistant.cli.main") else (module, *_LATE.get(module, ()))
+    for name in names:
         importlib.import_module(name)
 
 

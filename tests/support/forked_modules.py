@@ -22,6 +22,7 @@ from tests.support.forked_command import fork_process, fork_server
 
 MODULES = {
     "assistant.calendars.worker",
+    "assistant.cli.main",
     "assistant.mcp.session_main",
     "assistant.wire.memory_worker_main",
     "tests.support.processes.killed_compaction",
