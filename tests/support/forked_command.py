@@ -170,6 +170,31 @@ def _preload(module: str) -> None:
     names = _PRELOADED if module in ("", "assistant.cli.main") else (module, *_LATE.get(module, ()))
     for name in names:
         importlib.import_module(name)
+    if names is _PRELOADED:
+        _read_once()
+
+
+def _read_once() -> None:
+    """What every process reads, compiles and declares at its first message: expressions, weights, word vectors, tools.
+    The home that this takes is gone then."""
+    from assistant.core.calendar import utc_now
+    from assistant.core.text import _LazyPattern
+    from assistant.models.offline.parse import parse_message
+    from assistant.settings.settings import load_settings
+    from assistant.wire.app import build_app
+    from assistant.wire.search import builtin_embedder
+    from sleep.rules.classifier import find_signs
+    from sleep.rules.pattern_files import _NamedPattern
+
+    find_signs("")
+    parse_message("Remind me tomorrow at 9 to call Anna.")
+    for one in gc.get_objects():
+        if isinstance(one, _NamedPattern | _LazyPattern):
+            assert one.match
+    builtin_embedder()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.update(XDG_STATE_HOME=folder, HOME=folder)
+        build_app(load_settings(None, {"ASSISTANT_HOME": f"{folder}/home"}), utc_now).close()
 
 
 def _become(order: dict[str, Any], pipes: list[int]) -> None:
