@@ -152,6 +152,7 @@ CallPurpose = Literal[
     "embedding",
     "check",
     "transcription",
+    "speech",
 ]
 """What a call is for. `schedule`: a turn started by a scheduled prompt; `sleep_summary`: a summary in the background;
 `summary`: one before an answer or by a command; `check`: the first call of set-up."""

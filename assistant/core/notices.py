@@ -132,6 +132,10 @@ class NoticeKind(Enum):
         "I could not turn your voice message into text. {reason} It is kept.", "It was not heard", once="a message"
     )
 
+    ANSWER_NOT_SPOKEN = NoticeForm(
+        "I could not speak my answer; it is above in writing. {reason}", "It was not spoken", once="a message"
+    )
+
     # Answers that are none
     TURN_ENDED = NoticeForm(
         "{text}",

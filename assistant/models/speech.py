@@ -1,4 +1,5 @@
-"""Speech to text by an OpenAI-compatible address (`/audio/transcriptions`): OpenAI, or a server of one's own.
+"""Speech to text and back by an OpenAI-compatible address (`/audio/transcriptions`, `/audio/speech`): OpenAI, or a
+server of one's own.
 
 What always holds: each call is reserved in the ledger before it is made and settled after it, and none is made over a
 cap (I9); the SDK's own retries are off; whatever goes wrong is a `ModelError` of one sentence, without the key.
@@ -7,6 +8,7 @@ cap (I9); the SDK's own retries are off; whatever goes wrong is a `ModelError` o
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -45,6 +47,11 @@ _TOKENS_A_SECOND = 10
 _CONNECT_SECONDS = 10.0
 _LONGEST_TEXT = 20_000
 _LONGEST_REASON = 120
+_MOST_SPOKEN = 4_000  # characters; OpenAI takes 4,096
+_LARGEST_SPOKEN = 8 * 1_000_000
+_CODE = re.compile(r"```.*?(?:```|\Z)|`+", re.DOTALL)
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_MARKS = re.compile(r"https?://\S+|\*\*|__|^[ \t]*(?:#+|>|[-*+])[ \t]+|^\|[-:| ]+\|$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,82 @@ class SpeechConfig:
     model: str
     minute_usd: float
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenConfig:
+    """`thousand_usd`: what 1,000 characters cost, 0 for nothing."""
+
+    url: str
+    key: str
+    model: str
+    voice: str
+    thousand_usd: float
+    seconds: float
+
+
+class TextToSpeech:
+    def __init__(self, config: SpokenConfig, ledger: LedgerPort, clock: Callable[[], datetime]) -> None:
+        self._config = config
+        self._ledger = ledger
+        self._clock = clock
+        self._host = host_of_address(config.url)
+
+    async def speak(self, text: str, session: str) -> bytes:
+        """Return a text as speech, Ogg Opus; what is beyond 4,000 characters is not spoken. Raises `ModelError`."""
+        said = readable_aloud(text)[:_MOST_SPOKEN]
+        if not said:
+            raise ModelError("It has no words.", kind="bad_request")
+        config = self._config
+        usage = Usage(input=len(said), cost_usd=len(said) / 1000 * config.thousand_usd)
+        call = ModelCall("speech", "openai", config.model, usage.input, 0, usage.cost_usd, session)
+        reservation = self._ledger.reserve(call, self._clock())
+        try:
+            sound = await self._ask(said)
+        except openai.APIStatusError as error:
+            usage = Usage()
+            raise ModelError(f"{self._host} refused it ({_reason(error)}).", kind="bad_request") from error
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
+            raise ModelError(f"{self._host} did not answer.", kind="network") from error
+        except TimeoutError as error:
+            raise ModelError(f"{self._host} took longer than {config.seconds:g} s.", kind="network") from error
+        finally:
+            self._ledger.settle_reservation(reservation, usage, self._clock())
+        if not sound.startswith(b"OggS"):
+            raise ModelError(f"{self._host} gave an answer that is no recording.", kind="bad_request")
+        return sound
+
+    async def _ask(self, text: str) -> bytes:
+        config = self._config
+        async with _client(config.url, config.key, config.seconds) as client, asyncio.timeout(config.seconds):
+            asked = client.audio.speech.with_streaming_response.create(
+                input=text, model=config.model, voice=config.voice, response_format="opus"
+            )
+            async with asked as answer:
+                parts, size = [], 0
+                async for part in answer.iter_bytes():
+                    size += len(part)
+                    if size > _LARGEST_SPOKEN:
+                        raise ValueError("too large")
+                    parts.append(part)
+        return b"".join(parts)
+
+
+def readable_aloud(markdown: str) -> str:
+    """Return the words of a text, without its marks, code and addresses."""
+    text = _CODE.sub(" ", markdown)
+    text = _LINK.sub(r"\1", text)
+    return _MARKS.sub("", text).strip()
+
+
+def _client(url: str, key: str, seconds: float) -> AsyncOpenAI:
+    # Local servers want no key, the SDK insists on one.
+    return AsyncOpenAI(
+        api_key=key or "none",
+        base_url=url.rstrip("/"),
+        max_retries=0,
+        timeout=httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
+    )
 
 
 class SpeechToText:
@@ -92,17 +175,10 @@ class SpeechToText:
 
     async def _ask(self, data: bytes, name: str) -> Any:
         config = self._config
-        # Local servers want no key, the SDK insists on one.
-        async with AsyncOpenAI(
-            api_key=config.key or "none",
-            base_url=config.url.rstrip("/"),
-            max_retries=0,
-            timeout=httpx2.Timeout(config.seconds, connect=min(config.seconds, _CONNECT_SECONDS)),
-        ) as client:
-            async with asyncio.timeout(config.seconds):
-                return await client.audio.transcriptions.create(
-                    file=(name, data), model=config.model, response_format="json"
-                )
+        async with _client(config.url, config.key, config.seconds) as client, asyncio.timeout(config.seconds):
+            return await client.audio.transcriptions.create(
+                file=(name, data), model=config.model, response_format="json"
+            )
 
     def _call(self, seconds: float, session: str) -> ModelCall:
         usage = self._usage(seconds)

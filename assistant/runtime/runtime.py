@@ -29,6 +29,7 @@ from assistant.core.store_ports import Conversation, Outbox
 from assistant.gateway.attachments import is_long_text
 from assistant.runtime.long_texts import prepare_if_long
 from assistant.runtime.running_turns import RunningTurns
+from assistant.runtime.spoken import SpokenAnswers
 from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner
 from assistant.runtime.turn_context import TurnContextBuilder
 from assistant.runtime.turn_outcomes import TurnOutcomes
@@ -58,12 +59,13 @@ class Runtime:
         check_home: Callable[[bool], None],
         store_attachments: Callable[[IncomingMessage, datetime], IncomingMessage],
         voice: VoiceMessages,
+        spoken: SpokenAnswers,
     ) -> None:
         """- `wake_outbox`: triggers delivery of the outbox.
         - `show`: shows events to connected clients; within `follow_turn`, also where the turn's messages came from.
         - `check_home`: raises `StoreError` while the data folder is missing, or still not writable.
         - `store_attachments`: stores the files of a message, and returns the message to accept.
-        - `voice`: transcribes recordings before a turn starts.
+        - `voice`: transcribes recordings before a turn starts; `spoken`: speaks answers after one.
         """
         self._conversation = conversation
         self._outbox = outbox
@@ -78,6 +80,7 @@ class Runtime:
         self._check_home = check_home
         self._store_attachments = store_attachments
         self._voice = voice
+        self._spoken = spoken
         self.barrier: Barrier | None = None
         self.on_turn_ended: Callable[[str], None] = lambda session: None
         self._accepting = asyncio.Semaphore(_ACCEPTED_AT_ONCE)
@@ -140,6 +143,7 @@ class Runtime:
         for task in self._beginning.values():
             task.cancel()
         await self._drain(drain_seconds, force_stop)
+        await self._spoken.stop()
         late = self._running.tasks()
         for session in list(self._running.by_session):
             self._abort(session, "The assistant was shut down before this was answered; ask again.")
@@ -214,6 +218,8 @@ class Runtime:
             if tasks := [*self._running.tasks(), *self._beginning.values()]:
                 await asyncio.wait(tasks)
             await self.tick(self._clock())
+        if self._spoken.tasks:
+            await asyncio.wait(list(self._spoken.tasks))
 
     def _has_voice(self, session: str) -> bool:
         return self._voice.listens and any(map(self._voice.waits, self._conversation.list_accepted(session, limit=1)))
@@ -264,6 +270,7 @@ class Runtime:
             try:
                 self._show(TurnEvent("turn", turn.session, turn.id, {"state": "started", "message_ids": message_ids}))
                 self._remember(await self._turns.run(control))
+                self._spoken.begin(turn, self._wake_outbox)
             except StoreError as error:
                 self._hold(control, error)
             # A model's SDK or a tool may raise anything; other sessions must not be affected.

@@ -15,6 +15,10 @@ class VoiceSettings(SettingsSection):
     key: SecretStr
     minute_usd: Annotated[float, Field(ge=0, le=10)]
     timeout_seconds: Annotated[float, Field(ge=1, le=600)]
+    speak: Literal["never", "voice", "always"]
+    speech_model: Annotated[str, Field(max_length=200)]
+    speech_voice: Annotated[str, Field(max_length=200)]
+    speech_usd: Annotated[float, Field(ge=0, le=10)]
 
 
 class ReplicaSettings(SettingsSection):

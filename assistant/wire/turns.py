@@ -9,9 +9,6 @@ from functools import partial
 from assistant.agenda.service import AgendaService
 from assistant.calendars.service import CalendarService
 from assistant.core.dataclass import dataclass
-from assistant.core.jobs import DeliveryTarget
-from assistant.core.notices import Notice, NoticeAddress, NoticePlace
-from assistant.core.records import InboxItem
 from assistant.core.telemetry import Tracer
 from assistant.documents.fetch import PageFetcher
 from assistant.documents.web_search import WebSearch
@@ -39,7 +36,6 @@ from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn import TurnRunner
 from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
 from assistant.runtime.turn_guard import TurnGuard
-from assistant.runtime.voice import Transcriber, VoiceMessages
 from assistant.settings.prompts import load_persona, load_prompt, load_prompt_asking_for, load_system_prompt
 from assistant.settings.sections import SettingsValues, ToolSettings, WebSearchSettings
 from assistant.settings.settings import Settings, shipped_config_dir
@@ -47,6 +43,7 @@ from assistant.wire.mail import own_mail_accounts
 from assistant.wire.models import PRICES_FILE
 from assistant.wire.sandbox import build_command_sandbox
 from assistant.wire.stores import Stores
+from assistant.wire.voice import build_spoken_answers, build_voice_messages
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.compactor import Compactor
 from sleep.compaction.deps import CompactionDeps
@@ -318,26 +315,9 @@ def build_runtime(base: Base, turn_runner: TurnRunner, dispatcher: Dispatcher, c
         follow_turn=dispatcher.follow_turn,
         check_home=stores.home_guard.require_present,
         store_attachments=AttachmentIntake(stores.workspace, zone).store_attachments,
-        voice=_build_voice(base),
+        voice=build_voice_messages(base),
+        spoken=build_spoken_answers(base),
     )
-
-
-def _build_voice(base: Base) -> VoiceMessages:
-    voice, stores = base.settings.values.voice, base.stores
-
-    def load() -> Transcriber:
-        from assistant.models.speech import SpeechConfig, SpeechToText  # importing the SDK takes a second
-
-        key = voice.key.get_secret_value() or base.settings.openai_key.get_secret_value()
-        config = SpeechConfig(voice.url, key, voice.model, voice.minute_usd, voice.timeout_seconds)
-        return SpeechToText(config, stores.ledger, base.clock)
-
-    def tell(item: InboxItem, notice: Notice) -> None:
-        incoming = item.incoming
-        place = DeliveryTarget(incoming.session, incoming.scope, incoming.bridge, incoming.target)
-        base.notices.send(NoticeAddress((NoticePlace(place, item.id),)), notice)
-
-    return VoiceMessages(load if voice.url else None, stores.voice_messages, stores.workspace, tell, base.clock)
 
 
 def compaction_policy(values: SettingsValues) -> CompactionPolicy:

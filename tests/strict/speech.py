@@ -1,4 +1,4 @@
-"""A transcription API that is as strict as OpenAI's, on a real socket of this machine.
+"""A transcription and speech API that is as strict as OpenAI's, on a real socket of this machine.
 
     async with StrictSpeech("remind me to call mum") as server:
         url, key = server.url, server.key
@@ -37,6 +37,8 @@ class StrictSpeech:
         self.seconds = seconds
         self.requests: list[SpeechRequest] = []
         self.complaints: list[str] = []
+        self.spoken: list[str] = []
+        self.speech: list[bytes | int] = []  # answers to texts that are to be spoken
         self.gate, self.arrived = asyncio.Event(), asyncio.Event()
         self.gate.set()
         self.url = ""
@@ -45,6 +47,7 @@ class StrictSpeech:
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=2 * _LARGEST)
         app.router.add_post("/v1/audio/transcriptions", self._transcribe)
+        app.router.add_post("/v1/audio/speech", self._speak)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
@@ -85,6 +88,22 @@ class StrictSpeech:
         if isinstance(answer, int):
             return self._error(answer, "The server is overloaded.")
         return web.json_response({"text": answer, "usage": {"type": "duration", "seconds": self.seconds}})
+
+    async def _speak(self, request: web.Request) -> web.Response:
+        if request.headers.get("Authorization") != f"Bearer {self.key}":
+            return self._refuse(401, "Incorrect API key provided.")
+        asked = await request.json()
+        if unknown := asked.keys() - {"input", "model", "voice", "response_format", "speed", "instructions"}:
+            return self._refuse(400, f"Unrecognized request argument supplied: {', '.join(unknown)}")
+        if not asked.get("model") or not asked.get("voice") or not 0 < len(asked.get("input", "")) <= 4096:
+            return self._refuse(400, "input, model and voice are required; input has at most 4096 characters")
+        if asked.get("response_format") not in ("mp3", "opus", "aac", "flac", "wav", "pcm"):
+            return self._refuse(400, "Invalid response_format")
+        self.spoken.append(asked["input"])
+        answer = self.speech.pop(0) if self.speech else b"OggS" + bytes(100)
+        if isinstance(answer, int):
+            return self._error(answer, "The server is overloaded.")
+        return web.Response(body=answer, content_type="audio/ogg")
 
     def _refuse(self, status: int, message: str) -> web.Response:
         self.complaints.append(message)

@@ -152,6 +152,7 @@ class StrictTelegram(TelegramPeople):
             "sendmessage": self._send_message,
             "sendphoto": self._send_photo,
             "senddocument": self._send_document,
+            "sendvoice": self._send_voice,
             "sendchataction": self._send_action,
             "sendmessagedraft": self._send_draft,
             "answercallbackquery": self._answer_query,
@@ -231,6 +232,12 @@ class StrictTelegram(TelegramPeople):
     def _send_document(self, params: dict[str, Any]) -> dict[str, Any]:
         data = self._upload(params, "document")
         return self._keep(params, kind="document", file=data, file_name=params["names"]["document"])
+
+    def _send_voice(self, params: dict[str, Any]) -> dict[str, Any]:
+        data = self._upload(params, "voice")
+        if not data.startswith(b"OggS"):
+            raise BotApiError(400, "Bad Request: wrong file type")
+        return self._keep(params, kind="voice", file=data, file_name=params["names"]["voice"])
 
     def _upload(self, params: Mapping[str, Any], field_name: str) -> bytes:
         self._chat(params)

@@ -100,7 +100,8 @@ class MatrixBridge:
         room, thread = self._resolve_room(target)
         data = base64.b64decode(media.data or "")
         location = await self._open_client().upload_file(room, data, media.mime, media.name)
-        content = form.file_content(media.kind, media.mime, media.name, len(data), location)
+        kind = "audio" if media.voice else media.kind
+        content = form.file_content(kind, media.mime, media.name, len(data), location)
         transaction = form.answer_transaction_id(part.key, target, form.file_fingerprint(media.name, data))
         await self._send_event(room, form.with_thread(content, thread), transaction)
 

@@ -266,9 +266,10 @@ def edit_content(event: str, text: str) -> dict[str, Any]:
 
 
 def file_content(kind: str, mime: str, name: str, size: int, location: JsonObject) -> dict[str, Any]:
-    """`location` is {"url"} or, encrypted, {"file"}."""
+    """`location` is {"url"} or, encrypted, {"file"}. The kind "audio" is a voice message."""
     info = {"mimetype": mime, "size": size}
-    return {"msgtype": f"m.{kind}", "body": name or kind, "filename": name or kind, "info": info, **location}
+    voice: dict[str, Any] = {"org.matrix.msc3245.voice": {}} if kind == "audio" else {}
+    return {"msgtype": f"m.{kind}", "body": name or kind, "filename": name or kind, "info": info, **voice, **location}
 
 
 # ----------------------------------------------------------------------------------------------------------- of events

@@ -260,6 +260,12 @@ async def send_media(
     async def document(chat: int, thread: int | None) -> None:
         await bot.send_document(chat, data, filename=name, message_thread_id=thread, reply_markup=buttons)
 
+    async def recording(chat: int, thread: int | None) -> None:
+        try:
+            await bot.send_voice(chat, data, filename=name, message_thread_id=thread, reply_markup=buttons)
+        except BadRequest:  # people can refuse voice messages
+            await document(chat, thread)
+
     async def photo(chat: int, thread: int | None) -> None:
         try:
             await bot.send_photo(chat, data, filename=name, message_thread_id=thread, reply_markup=buttons)
@@ -267,7 +273,8 @@ async def send_media(
             await document(chat, thread)
 
     is_photo = media.kind == "image" and media.mime in _PHOTO_TYPES and len(data) <= _MAX_PHOTO_BYTES
-    await _send_with_fallback(photo if is_photo else document, chat, thread)
+    send = recording if media.voice else photo if is_photo else document
+    await _send_with_fallback(send, chat, thread)
 
 
 async def _send_with_fallback(send: SendToChat, chat: int, thread: int | None) -> None:

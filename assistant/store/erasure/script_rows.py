@@ -137,6 +137,9 @@ def _outbox(row: Row, plan: ErasurePlan) -> Change | None:
         redacted = FORGOTTEN_PLACEHOLDER
     elif (plan.wording if message_id is None else plan.unique).matches(body):
         redacted = plan.wording.remove_from_text(body) or FORGOTTEN_PLACEHOLDER
+    if not body and message_id in plan.ids:
+        # The recording of an answer, whose text is another row.
+        return None if row["media"] == "[]" else ({"media": "[]"}, "a spoken answer")
     return None if redacted == body else ({"body": redacted, "parts": "[]"}, plan.wording.excerpt(body))
 
 

@@ -17,6 +17,7 @@ from tests.support.networks.terminal import TerminalNetwork
 
 # What only an encrypted room of Matrix, or a recording, can bring about, with the test that does and words of it.
 ELSEWHERE = {
+    NoticeKind.ANSWER_NOT_SPOKEN: ("tests/scenario/test_voice_answers.py", "I could not speak my answer"),
     NoticeKind.VOICE_NOT_HEARD: ("tests/scenario/test_voice.py", "I could not turn your voice message into text."),
     NoticeKind.KEY_MISSING: ("tests/contract/test_bridge_matrix_encrypted.py", "its key has not reached me"),
 }

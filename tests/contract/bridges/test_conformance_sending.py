@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
+from dataclasses import replace
 from pathlib import Path
 
-from assistant.core.messages import ToolCall
+from assistant.core.messages import Media, ToolCall
 from assistant.core.records import Button
 from tests.support.networks.conformance_app import ConformanceApp, run_conformance_app
 from tests.support.networks.network import Network
@@ -137,6 +139,20 @@ async def test_a_file_goes_out_after_the_text_or_is_named_in_it(network: Network
             assert (last.file, last.file_name) == (b"marmalade", "plan.txt")
         else:
             assert "plan.txt" in text.text
+
+
+async def test_a_spoken_answer_goes_out_as_a_recording(network: Network, home: Path) -> None:
+    sound = b"OggS" + bytes(100)
+    media = Media("file", "audio/ogg", "answer.ogg", len(sound), base64.b64encode(sound).decode(), voice=True)
+    async with run_conformance_app(network, home) as it:
+        await network.say("owner", "hello")
+        await it.wait_for_answer("hello")
+        spoken = replace(it.outbox()[-1].outgoing, key="spoken:1", body="", media=(media,), buttons=())
+        it.app.stores.outbox.push(spoken, it.clock())
+        await it.app.runtime.tick(it.clock())
+        if it.capabilities.media:
+            await it.wait_until(lambda: network.visible_messages("owner")[-1].file is not None)
+            assert network.visible_messages("owner")[-1].file == sound
 
 
 async def test_the_same_key_shows_one_body_once(network: Network, home: Path) -> None:
