@@ -166,7 +166,7 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
         )
     with open_calendar_files(found, settings.values.calendar.max_megabytes * 2**20) as files:
         if files:
-            return _joined([_import_calendar(file, dry_run=dry_run) for file in files])
+            return _joined(list(_import_calendars(files, dry_run=dry_run)))
     run = _Run(found.name, dry_run)
     try:
         run_with_signals(_import(settings, run, found, kind or "", require_utf8(name, "NAME")))
@@ -196,6 +196,22 @@ def _joined(reports: Sequence[ImportReport]) -> ImportReport:
     entries = sum(report.entries for report in reports)
     rejected = [record for report in reports for record in report.rejected]
     return reports[0].model_copy(update={"entries": entries, "rejected": rejected})
+
+
+def _import_calendars(files: Sequence[Path], *, dry_run: bool) -> Iterator[ImportReport]:
+    """Raises `UsageError`, which names those that were imported before."""
+    for number, path in enumerate(files):
+        try:
+            yield _import_calendar(path, dry_run=dry_run)
+        except UsageError as error:
+            if dry_run or not number:
+                raise
+            why = str(error).replace(" Nothing was changed.", "").replace("Nothing was changed; ", "")
+            done = ", ".join(it.name for it in files[:number])
+            raise UsageError(
+                f"{path.name} was not imported: {why} Imported before it and kept: {done}. Mend it and import the "
+                "ZIP again; what is here already stays as it is."
+            ) from None
 
 
 def _import_calendar(path: Path, *, dry_run: bool) -> ImportReport:

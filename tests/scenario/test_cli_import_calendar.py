@@ -108,6 +108,17 @@ def test_a_zip_of_calendars_and_contacts_brings_each_of_them(tmp_path: Path) -> 
     assert config(home) == before
 
 
+def test_of_a_zip_whose_second_calendar_is_none_it_is_said_what_was_imported(tmp_path: Path) -> None:
+    file, home = tmp_path / "takeout.zip", tmp_path / "home"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("family.ics", calendar_text(LUNCH))
+        archive.writestr("work.ics", "hello")
+    done = run_assistant(home, "import", str(file))
+    assert done.returncode != 0 and "Nothing was changed" not in done.err
+    assert "work.ics was not imported" in done.err and "Imported before it and kept: family.ics." in done.err
+    assert "Lunch with Berta" in agenda(home)
+
+
 def test_a_zip_that_unpacks_to_more_than_a_calendar_may_have_changes_nothing(tmp_path: Path) -> None:
     file, home = tmp_path / "bomb.zip", tmp_path / "home"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
