@@ -69,7 +69,9 @@ def deferred_reexports(library: str, unused_types: tuple[str, ...] = ()) -> Iter
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name, module in sys.modules.items() if isinstance(module, _StandInModule)]:
+        # A copy: other threads import meanwhile.
+        stand_ins = [name for name, module in sys.modules.copy().items() if isinstance(module, _StandInModule)]
+        for name in stand_ins:
             del sys.modules[name]
             package, _, child = name.rpartition(".")
             vars(sys.modules[package]).pop(child, None)
