@@ -50,7 +50,7 @@ _LONGEST_REASON = 120
 _MOST_SPOKEN = 4_000  # characters; OpenAI takes 4,096
 _LARGEST_SPOKEN = 8 * 1_000_000
 _CODE = re.compile(r"```.*?(?:```|\Z)|`+", re.DOTALL)
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _MARKS = re.compile(r"https?://\S+|\*\*|__|^[ \t]*(?:#+|>|[-*+])[ \t]+|^\|[-:| ]+\|$", re.MULTILINE)
 
 

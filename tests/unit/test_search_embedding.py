@@ -48,7 +48,7 @@ def test_a_question_is_embedded_once_for_memories_and_messages(tmp_path: Path, m
         recalled = recall("Who repairs the zeppelin in Bergen?")
         assert "harbour" in recalled and "Ragna" in recalled
         assert [texts[0] for texts in calls] == ["Who repairs the zeppelin in Bergen?"]
-        recall("When is the boiler serviced?")
+        recall("When is the boiler beside the zeppelin serviced?")
         assert len(calls) == 2
         assert "harbour" in recall("Who repairs the zeppelin in Bergen?") and len(calls) == 2
     finally:
