@@ -7,7 +7,7 @@ machine alone, and does not count.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assistant.core.errors import ReplicaUnavailable, install_hint
@@ -78,7 +78,9 @@ class PostgresSession:
             raise ReplicaUnavailable("The replica's standby did not confirm: its wait was cancelled.")
 
 
-async def query_value(connection: AsyncConnection[Any], query: str, parameters: Sequence[object] = ()) -> Any:
+async def query_value(
+    connection: AsyncConnection[Any], query: str, parameters: Sequence[object] | Mapping[str, object] = ()
+) -> Any:
     """Return the first value of the first row, None without rows."""
     cursor = await connection.execute(query, parameters)
     row = await cursor.fetchone()

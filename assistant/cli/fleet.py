@@ -1,0 +1,217 @@
+"""`assistant fleet`: many homes on several machines. The commands connect to the PostgreSQL server of `replica.url`
+themselves, from any machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from assistant.cli.home_stores import load_effective_settings
+from assistant.cli.output import json_result, print_text
+from assistant.commands.table import Item
+from assistant.core.calendar import format_local_time
+from assistant.core.errors import UsageError
+from assistant.core.text import pluralize
+from assistant.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from assistant.fleet.tables import FleetTables
+
+T = TypeVar("T")
+_NO_URL = "replica.url is not set. docs/replica.md says how to set it up."
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class FleetHomeReport(Item):
+    """A home and where it is."""
+
+    home: str
+    host: str  # that has it, or had it last; "" for none
+    is_held: bool  # whether that host has it now
+    address: str  # where it can be reached there
+    moves_to: str  # "" for nowhere
+    epoch: int
+
+
+class FleetHostReport(Item):
+    """A machine of the fleet."""
+
+    host: str
+    address: str
+    is_alive: bool
+    is_draining: bool
+    seen_at: datetime
+    homes: int
+
+
+class FleetReport(Item):
+    """The homes and hosts of a fleet."""
+
+    ok: bool  # whether a host has each home
+    homes: list[FleetHomeReport]
+    hosts: list[FleetHostReport]
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def fleet(context: click.Context) -> None:
+    """Run many homes on several machines that share a PostgreSQL server; alone it shows which home is where.
+
+    When a machine dies, another one continues with its homes.
+
+    > assistant fleet
+    """
+    if context.invoked_subcommand is None:
+        context.invoke(status)
+
+
+@fleet.command()
+@json_result(bool, "Print true.")
+def init() -> bool:
+    """Make the tables of a fleet in the database of replica.url.
+
+    > assistant fleet init
+    """
+    settings = _settings()
+
+    async def prepare(tables: FleetTables) -> None:
+        from assistant.wire.replica import open_replica
+
+        database = open_replica(settings)
+        try:
+            await database.prepare()
+        finally:
+            await database.aclose()
+        await tables.prepare()
+
+    _with_tables(settings, prepare, is_new=True)
+    print_text("The fleet is ready. `assistant fleet host` runs its homes, `assistant fleet add HOME` adds one.")
+    return True
+
+
+@fleet.command()
+@click.argument("home")
+@json_result(bool, "Print whether it is new.")
+def add(home: str) -> bool:
+    """Add a home: a new one, or one that the server has a copy of.
+
+    The next host that is free takes it. A machine that runs it outside of the fleet is refused from then on.
+
+    > assistant fleet add alice
+    """
+    settings = _settings()
+    _require_name(home)
+    is_new = _with_tables(settings, lambda tables: tables.add(home))
+    print_text(f"Added {home}." if is_new else f"The fleet has {home} already. Nothing was changed.")
+    return is_new
+
+
+@fleet.command()
+@json_result(FleetReport | None, ok=lambda report: report is None or report.ok)
+def status() -> FleetReport | None:
+    """Show which host has which home, and which hosts there are.
+
+    It exits with 1 if no host has one of the homes.
+
+    > assistant fleet status
+    """
+    settings = load_effective_settings()
+    if not settings.values.replica.url.get_secret_value():
+        print_text(f"There is no fleet: {_NO_URL}")
+        return None
+    report = _with_tables(settings, _read_report)
+    print_text("\n".join(_status_lines(report, settings.zone)))
+    return report
+
+
+@fleet.command()
+@click.argument("home")
+@json_result(bool, "Print whether it was part of the fleet.")
+def remove(home: str) -> bool:
+    """Take a home out of the fleet: its host stops it, its copy stays.
+
+    > assistant fleet remove alice
+    """
+    removed = _with_tables(_settings(), lambda tables: tables.remove(home))
+    if not removed:
+        raise UsageError(f"The fleet has no home {home!r}. Nothing was changed; see `assistant fleet status`.")
+    print_text(f"{home} is no longer in the fleet. Its copy on the server stays; `assistant replica restore` gets it.")
+    return removed
+
+
+def _settings() -> Settings:
+    settings = load_effective_settings()
+    if not settings.values.replica.url.get_secret_value():
+        raise UsageError(f"There is no replica: {_NO_URL} Nothing was changed.")
+    return settings
+
+
+def _require_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is no name of a home or host: 1 to 64 letters, digits, dots, dashes and underscores, of which "
+            "the first is a letter or digit. Nothing was changed."
+        )
+
+
+def _with_tables(settings: Settings, act: Callable[[FleetTables], Awaitable[T]], *, is_new: bool = False) -> T:
+    from assistant.fleet.tables import FleetTables
+
+    async def run() -> T:
+        tables = FleetTables(settings.values.replica.url.get_secret_value())
+        try:
+            if not is_new:
+                await tables.require()
+            return await act(tables)
+        finally:
+            await tables.aclose()
+
+    return asyncio.run(run())
+
+
+async def _read_report(tables: FleetTables) -> FleetReport:
+    homes = [
+        FleetHomeReport(
+            home=row.home,
+            host=row.host,
+            is_held=row.is_held,
+            address=row.address,
+            moves_to=row.wanted,
+            epoch=row.epoch,
+        )
+        for row in await tables.list_homes()
+    ]
+    hosts = [
+        FleetHostReport(
+            host=row.host,
+            address=row.address,
+            is_alive=row.is_alive,
+            is_draining=row.is_draining,
+            seen_at=row.seen_at,
+            homes=row.homes,
+        )
+        for row in await tables.list_hosts()
+    ]
+    return FleetReport(ok=all(home.is_held for home in homes), homes=homes, hosts=hosts)
+
+
+def _status_lines(report: FleetReport, zone: tzinfo) -> list[str]:
+    held = sum(home.is_held for home in report.homes)
+    lines = [f"{pluralize(len(report.homes), 'home')}, of which {held} run, on {pluralize(len(report.hosts), 'host')}."]
+    for host in report.hosts:
+        seen = "" if host.is_alive else f"; NOT SEEN since {format_local_time(host.seen_at, zone)}"
+        draining = "; takes no more" if host.is_draining else ""
+        lines.append(f"Host {host.host} ({host.address}): {pluralize(host.homes, 'home')}{draining}{seen}.")
+    for home in report.homes:
+        moves = f", moves to {home.moves_to}" if home.moves_to else ""
+        if home.is_held:
+            lines.append(f"{home.home}: on {home.host} ({home.address}){moves}.")
+        else:
+            lines.append(f"{home.home}: NO HOST has it{f'; {home.host} had it last' if home.host else ''}{moves}.")
+    return lines
