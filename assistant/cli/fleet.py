@@ -5,26 +5,33 @@ themselves, from any machine.
 from __future__ import annotations
 
 import asyncio
+import platform
 import re
+import signal
 from collections.abc import Awaitable, Callable
 from datetime import datetime, tzinfo
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from assistant.cli.home_stores import load_effective_settings
-from assistant.cli.output import json_result, print_text
+from assistant.cli.logging_setup import log_to_stderr
+from assistant.cli.output import json_result, print_remark, print_text
 from assistant.commands.table import Item
 from assistant.core.calendar import format_local_time
-from assistant.core.errors import UsageError
+from assistant.core.errors import HomeLocked, UsageError
 from assistant.core.text import pluralize
+from assistant.service.home_lock import home_lock
+from assistant.settings.home import environment_for
 from assistant.settings.settings import Settings
 
 if TYPE_CHECKING:
     from assistant.fleet.tables import FleetTables
 
 T = TypeVar("T")
-_NO_URL = "replica.url is not set. docs/replica.md says how to set it up."
+_NO_URL = "replica.url is not set. docs/fleet.md says how to set it up."
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -143,6 +150,100 @@ def remove(home: str) -> bool:
         raise UsageError(f"The fleet has no home {home!r}. Nothing was changed; see `assistant fleet status`.")
     print_text(f"{home} is no longer in the fleet. Its copy on the server stays; `assistant replica restore` gets it.")
     return removed
+
+
+@fleet.command()
+@click.argument("home")
+@click.argument("host")
+@json_result(bool, "Print true.")
+def move(home: str, host: str) -> bool:
+    """Move a home to another host.
+
+    Its host stops it and gives it up; then the other one takes it. `assistant fleet status` shows when it has.
+
+    > assistant fleet move alice m2
+    """
+    _with_tables(_settings(), lambda tables: tables.want(home, host))
+    print_text(f"{home} moves to {host}.")
+    return True
+
+
+@fleet.command()
+@click.argument("host")
+@json_result(list[str], "Print the homes that move.")
+def drain(host: str) -> list[str]:
+    """Move all homes of a host to the others, before you stop its machine.
+
+    It takes no home any more until it is started again.
+
+    > assistant fleet drain m1
+    """
+    homes = _with_tables(_settings(), lambda tables: tables.drain(host))
+    print_text(f"{pluralize(len(homes), 'home')} of {host} {'moves' if len(homes) == 1 else 'move'} to the others.")
+    return homes
+
+
+@fleet.command(name="host")
+@click.option("--name", help="Name of this machine in the fleet; without it, its host name.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Has a folder for each home.")
+@click.option(
+    "--listen", default="127.0.0.1:8500", show_default=True, help="Where the pages of its homes are, from this port on."
+)
+@click.option("--most", default=200, show_default=True, type=click.IntRange(1), help="The most homes that it takes.")
+def serve_homes(name: str | None, folder: Path | None, listen: str, most: int) -> None:
+    """Run homes of the fleet on this machine, until Ctrl-C.
+
+    It takes homes that no host has, restores those that another machine had, and starts each. It runs in the
+    foreground; a service manager keeps it running.
+
+    > assistant fleet host --folder /srv/homes
+    > assistant fleet host --name m1 --folder /srv/homes --listen 10.0.0.5:8500
+    """
+    settings = _settings()
+    if folder is None:
+        raise UsageError("Give --folder, where the homes are kept. Nothing was started.")
+    name = name or platform.node()
+    _require_name(name)
+    address, _, port = listen.rpartition(":")
+    if not address or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise UsageError(f"--listen {listen!r} is no address and port, as in 10.0.0.5:8500. Nothing was started.")
+    log_to_stderr(settings.values.log.level)
+
+    folder = folder.absolute()
+    environment = partial(_environment, settings, address)
+
+    async def serve(tables: FleetTables) -> None:
+        from assistant.fleet.host import FleetHost, HostOptions
+        from assistant.replica.postgres import ReplicaDatabase
+
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        options = HostOptions(name, folder, address, int(port), most, environment)
+        print_remark(f"The host {name} runs homes of the fleet in {folder}. Ctrl-C stops them all.")
+        url = settings.values.replica.url.get_secret_value()
+        await FleetHost(tables, options, partial(ReplicaDatabase, url)).run(stop)
+
+    try:
+        with home_lock(folder / ".host"):
+            _with_tables(settings, serve)
+    except HomeLocked:
+        raise UsageError(f"Another process runs the homes in {folder}. Nothing was started.") from None
+
+
+def _environment(settings: Settings, address: str, home: str, folder: Path, port: int) -> dict[str, str]:
+    """Return the environment for the commands of a home."""
+    replica = settings.values.replica
+    return {
+        **environment_for(folder),
+        "ASSISTANT_REPLICA__URL": replica.url.get_secret_value(),
+        "ASSISTANT_REPLICA__HOME_NAME": home,
+        "ASSISTANT_REPLICA__KEY": replica.key.get_secret_value(),
+        # A host that is cut off must not acknowledge what another one would not know.
+        "ASSISTANT_REPLICA__ON_FAILURE": "refuse",
+        "ASSISTANT_WEB__HOST": address,
+        "ASSISTANT_WEB__PORT": str(port),
+    }
 
 
 def _settings() -> Settings:

@@ -42,6 +42,11 @@ _IS_FREE = f"""
 until <= clock_timestamp() AND (wanted IN ('', %(host)s) OR NOT EXISTS ({_TAKES_HOMES} wanted))
 AND EXISTS ({_TAKES_HOMES} %(host)s)
 """
+_IS_HELD = "process = %(process)s AND until > clock_timestamp()"
+_HELD = f"""
+home, epoch, wanted NOT IN ('', %(host)s) AND EXISTS ({_TAKES_HOMES} h.wanted),
+(SELECT holder FROM nocturne_homes r WHERE r.home = h.home)
+"""
 _NO_TABLES = "There is no fleet in this database. Nothing was changed; begin with `assistant fleet init`."
 
 
@@ -154,13 +159,18 @@ class FleetTables(PostgresSession):
     async def renew(self, host: str, process: str) -> dict[str, HeldHome]:
         """Renew all leases of a process, and return what it holds. What is missing was lost: it lapsed, was taken or
         removed."""
-        query = f"""
-            UPDATE nocturne_fleet_homes h SET until = {_LATER}
-            WHERE process = %s AND until > clock_timestamp()
-            RETURNING home, epoch, wanted NOT IN ('', %s) AND EXISTS ({_TAKES_HOMES} h.wanted),
-                (SELECT holder FROM nocturne_homes r WHERE r.home = h.home)
-        """
-        return {row[0]: HeldHome(*row) for row in await self._rows(query, process, host)}
+        await self._change("UPDATE nocturne_fleet_hosts SET seen_at = clock_timestamp() WHERE host = %s", host)
+        statement = f"UPDATE nocturne_fleet_homes h SET until = {_LATER} WHERE {_IS_HELD} RETURNING {_HELD}"
+        return await self._held(statement, host, process)
+
+    async def read_held(self, host: str, process: str) -> dict[str, HeldHome]:
+        """As `renew`, without renewing."""
+        return await self._held(f"SELECT {_HELD} FROM nocturne_fleet_homes h WHERE {_IS_HELD}", host, process)
+
+    async def _held(self, statement: str, host: str, process: str) -> dict[str, HeldHome]:
+        async with self._session() as connection:
+            cursor = await connection.execute(statement, {"host": host, "process": process})
+            return {row[0]: HeldHome(*row) for row in await cursor.fetchall()}
 
     async def release(self, home: str, process: str, epoch: int) -> bool:
         """Return whether the lease was still held."""
@@ -182,9 +192,6 @@ class FleetTables(PostgresSession):
             "is_draining = false",
             *(host, address),
         )
-
-    async def mark_seen(self, host: str) -> None:
-        await self._change("UPDATE nocturne_fleet_hosts SET seen_at = clock_timestamp() WHERE host = %s", host)
 
     async def withdraw(self, host: str) -> None:
         """Remove a host that has stopped."""

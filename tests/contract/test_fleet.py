@@ -107,11 +107,11 @@ async def test_a_home_moves_to_a_host_that_is_alive_and_to_any_other_if_that_is_
     assert await second.take("alice", "m2", "p2", "b") == 2
     await first.want("alice", "m1")
     _let_lapse(url, "hosts", "seen_at")
-    await second.mark_seen("m2")
+    await second.renew("m2", "p2")
     assert not (await second.renew("m2", "p2"))["alice"].moves
     with pytest.raises(UsageError, match="No other host"):
         await second.drain("m2")
-    await first.mark_seen("m1")
+    await first.renew("m1", "p1")
     assert await second.drain("m2") == ["alice"]
     assert (await second.renew("m2", "p2"))["alice"].moves and await second.release("alice", "p2", 2)
     assert await second.take("alice", "m2", "p2", "b") is None

@@ -1,0 +1,136 @@
+"""Two hosts of a fleet, in processes of their own, and what becomes of a home when one of them is lost, or drained."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from socket import create_server
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.command_line import TIMEOUT_SECONDS, FinishedCommand, command_environment, run_in_process
+from tests.support.postgres import PostgresPair, run_postgres_pair
+from tests.support.writer import Writer
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[PostgresPair]:
+    with run_postgres_pair() as servers:
+        yield servers
+
+
+class HostProcess:
+    """`assistant fleet host`, with a process group of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
+        self.process, self.folder = process, folder
+
+    def wait_for(self, words: str) -> None:
+        """Until it, or one of its homes, says something on standard error."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if words in line:
+                return
+        pytest.fail(f"{self.folder.name} ended without saying {words!r}")
+
+    def lose(self) -> None:
+        """The machine loses its power."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(TIMEOUT_SECONDS)
+
+    def stop(self) -> int:
+        self.process.terminate()
+        return self.process.wait(TIMEOUT_SECONDS)
+
+
+class Fleet:
+    """The machines of a test, below one folder, and the commands of somebody who operates them."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder
+        self.settings = {"ASSISTANT_REPLICA__URL": url, "ASSISTANT_REPLICA__TIMEOUT_SECONDS": str(TIMEOUT_SECONDS)}
+        self.run("init")
+        self.run("add", "alice")
+
+    def run(self, *words: str) -> FinishedCommand:
+        return run_in_process(self.folder / "operator", "fleet", *words, **self.settings)
+
+    def state_of(self, home: str) -> dict[str, Any]:
+        homes = json.loads(self.run("status", "--json").out)["homes"]
+        return next(found for found in homes if found["home"] == home)
+
+    def said(self, host: str, *words: str) -> FinishedCommand:
+        """A command in the data folder of alice on a host."""
+        return run_in_process(self.folder / host / "alice", *words, **self.settings)
+
+    @contextmanager
+    def host(self, name: str) -> Iterator[HostProcess]:
+        with create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+        command = (
+            "fleet",
+            "host",
+            "--name",
+            name,
+            "--folder",
+            str(self.folder / name),
+            "--listen",
+            f"127.0.0.1:{port}",
+        )
+        with subprocess.Popen(
+            [sys.executable, "-m", "assistant.cli.main", *command],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=command_environment(self.folder / "operator", **self.settings),
+            start_new_session=True,
+        ) as process:
+            running = HostProcess(process, self.folder / name)
+            try:
+                running.wait_for("runs homes of the fleet")
+                yield running
+            finally:
+                if process.poll() is None:
+                    running.lose()
+
+
+def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_path: Path, pair: PostgresPair) -> None:
+    fleet = Fleet(tmp_path, pair.new_database())
+    with fleet.host("m1") as first:
+        first.wait_for("assistant chat")
+        with fleet.host("m2") as second:
+            writer = Writer(first.folder / "alice", limit=25)
+            writer.start()
+            while not writer.has_enough:
+                writer.join(0.01)
+                assert writer.is_alive()
+            assert fleet.state_of("alice")["host"] == "m1"
+            first.lose()
+            writer.join(TIMEOUT_SECONDS)
+            second.wait_for("took a home")
+            second.wait_for("assistant chat")
+            state = fleet.state_of("alice")
+            assert (state["host"], state["is_held"], state["epoch"]) == ("m2", True, 2)
+            page = httpx.get(f"http://{state['address']}/healthz", timeout=TIMEOUT_SECONDS)
+            assert page.status_code == 200
+            log = fleet.said("m2", "log", "--json", "--limit", "100000").out
+            assert [text for text in writer.acknowledged if json.dumps(text)[1:-1] not in log] == []
+            assert second.stop() == 0
+            # It released what it had: nobody waits for the lease.
+            status = fleet.run("status").out
+            assert "NO HOST has it; m2 had it last" in status and "Host m2" not in status
+            assert fleet.said("m2", "verify").returncode == 0
+            # The lost machine comes back with an old folder, which is replaced.
+            with fleet.host("m1") as again:
+                again.wait_for("restored a home")
+                again.wait_for("assistant chat")
+                assert fleet.state_of("alice")["epoch"] == 3
+                assert not list(again.folder.glob("alice/before-restore-*"))
