@@ -134,3 +134,49 @@ def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_pa
                 again.wait_for("assistant chat")
                 assert fleet.state_of("alice")["epoch"] == 3
                 assert not list(again.folder.glob("alice/before-restore-*"))
+
+
+def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
+    tmp_path: Path, pair: PostgresPair
+) -> None:
+    fleet = Fleet(tmp_path, pair.new_database())
+    with fleet.host("m1") as first:
+        first.wait_for("assistant chat")
+        assert _say(first, "said on m1") == 202
+        with fleet.host("m2") as second:
+            assert fleet.run("move", "alice", "m2").out == "alice moves to m2.\n"
+            first.wait_for("released a home")
+            second.wait_for("assistant chat")
+            assert _say(second, "said on m2") == 202
+            assert fleet.state_of("alice")["epoch"] == 2
+            assert fleet.run("drain", "m2").out == "1 home of m2 moves to the others.\n"
+            first.wait_for("assistant chat")
+            assert _say(first, "said on m1 again") == 202
+            assert "Host m2 (127.0.0.1): 0 homes; takes no more." in fleet.run("status").out
+            assert fleet.run("drain", "m1").returncode == 2
+            assert second.stop() == 0
+        with fleet.host("m2") as second:
+            os.killpg(first.process.pid, signal.SIGSTOP)
+            second.wait_for("assistant chat")
+            os.killpg(first.process.pid, signal.SIGCONT)
+            assert _say(first, "said to a zombie") != 202
+            first.wait_for("the lease of a home was lost")
+            assert _say(second, "said on m2 again") == 202
+            log = fleet.said("m2", "log", "--json").out
+            assert [
+                text for text in ("said on m1", "said on m2", "said on m1 again", "said on m2 again") if text not in log
+            ] == []
+            assert "zombie" not in log and fleet.said("m2", "verify").returncode == 0
+            assert fleet.run("remove", "alice").returncode == 0
+            second.wait_for("the lease of a home was lost")
+            assert second.stop() == 0
+
+
+def _say(host: HostProcess, text: str) -> int:
+    """Say something to alice on this machine; return the status of the answer, 0 if there was none."""
+    transport = httpx.HTTPTransport(uds=str(host.folder / "alice" / "run" / "control.sock"))
+    with httpx.Client(transport=transport, base_url="http://home", timeout=TIMEOUT_SECONDS) as client:
+        try:
+            return client.post("/v1/messages", json={"text": text, "external_id": text}).status_code
+        except httpx.TransportError:
+            return 0
