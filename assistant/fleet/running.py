@@ -5,7 +5,6 @@ started again when it ends.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import signal
@@ -25,6 +24,7 @@ log = get_logger()
 
 _LEAST_SECONDS_BETWEEN_STARTS, _MOST_SECONDS_BETWEEN_STARTS = 0.5, 60.0
 _LOOK_EVERY = 0.05
+_FORMER = ".before"
 # The child is asked to stop when its host dies (Linux); where that is missing, the fence of the replica refuses it.
 _END_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM")
 
@@ -104,16 +104,14 @@ class RunningHome:
                 return
         finally:
             await database.aclose()
-        process = await self._start("replica", "restore", "--force", "--json", output=PIPE)
+        await asyncio.to_thread(_set_aside, self.folder)
+        process = await self._start("replica", "restore", output=PIPE)
         try:
-            out, err = await process.communicate()
+            _, err = await process.communicate()
         finally:
             await end_process(process)
         if process.returncode:
             raise StoreError(err.decode(errors="replace").strip() or "Its restore was killed.")
-        if former := json.loads(out)["former_home"]:
-            # It is older than the replica, and `forget` does not reach it.
-            await asyncio.to_thread(shutil.rmtree, former, ignore_errors=True)
         log.info("restored a home", home=self.home)
 
     async def _end_leftover(self) -> None:
@@ -144,3 +142,18 @@ class RunningHome:
             stderr=output,
             env=self._environment,
         )
+
+
+def _set_aside(folder: Path) -> None:
+    """Move an old folder of a home to `.before`: a restore leaves keys and secrets in place, and these are old as well.
+    One former folder of each home is kept, for what no replica has."""
+    if not folder.exists():
+        return
+    former = folder.parent / _FORMER / folder.name
+    if former.exists() and load_holder(folder) is None:
+        shutil.rmtree(folder)  # a restore was interrupted
+        return
+    if former.exists():
+        shutil.rmtree(former)
+    former.parent.mkdir(mode=0o700, exist_ok=True)
+    folder.rename(former)

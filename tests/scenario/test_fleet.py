@@ -56,7 +56,10 @@ class Fleet:
 
     def __init__(self, folder: Path, url: str) -> None:
         self.folder = folder
-        self.settings = {"ASSISTANT_REPLICA__URL": url, "ASSISTANT_REPLICA__TIMEOUT_SECONDS": str(TIMEOUT_SECONDS)}
+        self.settings: dict[str, Any] = {
+            "ASSISTANT_REPLICA__URL": url,
+            "ASSISTANT_REPLICA__TIMEOUT_SECONDS": str(TIMEOUT_SECONDS),
+        }
         self.run("init")
         self.run("add", "alice")
 
@@ -133,7 +136,7 @@ def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_pa
                 again.wait_for("restored a home")
                 again.wait_for("assistant chat")
                 assert fleet.state_of("alice")["epoch"] == 3
-                assert not list(again.folder.glob("alice/before-restore-*"))
+                assert (again.folder / ".before" / "alice" / "script.db").exists()
 
 
 def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
@@ -142,15 +145,20 @@ def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
     fleet = Fleet(tmp_path, pair.new_database())
     with fleet.host("m1") as first:
         first.wait_for("assistant chat")
+        _keys(first).parent.mkdir(parents=True)
+        _keys(first).write_text("old")
         assert _say(first, "said on m1") == 202
         with fleet.host("m2") as second:
             assert fleet.run("move", "alice", "m2").out == "alice moves to m2.\n"
             first.wait_for("released a home")
             second.wait_for("assistant chat")
+            assert _keys(second).read_text() == "old"
+            _keys(second).write_text("new")
             assert _say(second, "said on m2") == 202
             assert fleet.state_of("alice")["epoch"] == 2
             assert fleet.run("drain", "m2").out == "1 home of m2 moves to the others.\n"
             first.wait_for("assistant chat")
+            assert _keys(first).read_text() == "new"
             assert _say(first, "said on m1 again") == 202
             assert "Host m2 (127.0.0.1): 0 homes; takes no more." in fleet.run("status").out
             assert fleet.run("drain", "m1").returncode == 2
@@ -170,6 +178,11 @@ def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
             assert fleet.run("remove", "alice").returncode == 0
             second.wait_for("the lease of a home was lost")
             assert second.stop() == 0
+
+
+def _keys(host: HostProcess) -> Path:
+    """A file of a bridge, which is restored beside the data folder's own."""
+    return host.folder / "alice" / "bridges" / "matrix" / "keys"
 
 
 def _say(host: HostProcess, text: str) -> int:
