@@ -109,7 +109,10 @@ class FleetHost:
             log.warning("the lease of a home was lost", home=running.home)
             running.abandon()
         elif held.moves:
-            running.close()
+            if running.is_leaving:
+                running.close()
+            # Closed at the next look, when no router sends it new requests any more.
+            running.is_leaving = True
         else:
             running.check_owner(held.owner)
 

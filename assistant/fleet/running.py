@@ -39,6 +39,7 @@ class RunningHome:
     ) -> None:
         self.home, self.epoch, self.folder = home, epoch, folder
         self._environment, self._replica = environment, replica
+        self.is_leaving = False
         self._serving: Process | None = None
         self._is_closing = False
         self._task = asyncio.create_task(self._run(), name=f"home {home}")

@@ -118,6 +118,16 @@ class FleetTables(PostgresSession):
         )
         return [FleetHome(*row) for row in await self._rows(query)]
 
+    async def find_address(self, home: str) -> str | None:
+        """Return where a home runs; "" if no host has it now, or it moves; None if there is no such home. `home` is in
+        lower case."""
+        rows = await self._rows(
+            f"SELECT CASE WHEN until <= clock_timestamp() OR (wanted NOT IN ('', host) AND EXISTS ({_TAKES_HOMES} "
+            "h.wanted)) THEN '' ELSE address END FROM nocturne_fleet_homes h WHERE lower(home) = %s",
+            home,
+        )
+        return str(rows[0][0]) if rows else None
+
     async def want(self, home: str, host: str) -> None:
         """Have a home move to a host; if the host is not alive or draining, any host takes it that is.
 

@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from socket import create_server
 from typing import Any
@@ -16,9 +16,17 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.command_line import TIMEOUT_SECONDS, FinishedCommand, command_environment, run_in_process
+from tests.support.command_line import (
+    TIMEOUT_SECONDS,
+    FinishedCommand,
+    command_environment,
+    run_assistant,
+    run_in_process,
+)
 from tests.support.postgres import PostgresPair, run_postgres_pair
 from tests.support.writer import Writer
+
+TOKEN = "a token of the fleet in this test"
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +67,7 @@ class Fleet:
         self.settings: dict[str, Any] = {
             "ASSISTANT_REPLICA__URL": url,
             "ASSISTANT_REPLICA__TIMEOUT_SECONDS": str(TIMEOUT_SECONDS),
+            "ASSISTANT_WEB__TOKEN": TOKEN,
         }
         self.run("init")
         self.run("add", "alice")
@@ -74,35 +83,52 @@ class Fleet:
         """A command in the data folder of alice on a host."""
         return run_in_process(self.folder / host / "alice", *words, **self.settings)
 
-    @contextmanager
-    def host(self, name: str) -> Iterator[HostProcess]:
-        with create_server(("127.0.0.1", 0)) as server:
-            port = server.getsockname()[1]
-        command = (
-            "fleet",
-            "host",
-            "--name",
-            name,
-            "--folder",
-            str(self.folder / name),
-            "--listen",
-            f"127.0.0.1:{port}",
+    def read_log(self, host: str) -> str:
+        """What was said to alice, once all of it was answered."""
+        asked = run_assistant(
+            self.folder / host / "alice", "chat", "-m", "how many parcels are there?", **self.settings
         )
+        assert asked.returncode == 0, asked.err
+        return self.said(host, "log", "--json", "--limit", "100000").out
+
+    def host(self, name: str) -> AbstractContextManager[HostProcess]:
+        words = ("--name", name, "--folder", str(self.folder / name), "--domain", "example.org")
+        return self._start("host", *words, "--listen", f"127.0.0.1:{_free_port()}", ready="runs homes of the fleet")
+
+    @contextmanager
+    def router(self) -> Iterator[Callable[[str], httpx.Client]]:
+        """Makes clients of homes."""
+        address = f"127.0.0.1:{_free_port()}"
+        with self._start("route", "--listen", address, "--wait", str(TIMEOUT_SECONDS), ready="listens") as router:
+            yield lambda home: httpx.Client(
+                base_url=f"http://{address}",
+                headers={"Host": f"{home}.example.org", "Authorization": f"Bearer {TOKEN}"},
+                timeout=TIMEOUT_SECONDS,
+            )
+            assert router.stop() == 0
+
+    @contextmanager
+    def _start(self, *words: str, ready: str) -> Iterator[HostProcess]:
         with subprocess.Popen(
-            [sys.executable, "-m", "assistant.cli.main", *command],
+            [sys.executable, "-m", "assistant.cli.main", "fleet", *words],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
             env=command_environment(self.folder / "operator", **self.settings),
             start_new_session=True,
         ) as process:
-            running = HostProcess(process, self.folder / name)
+            running = HostProcess(process, self.folder / words[2])
             try:
-                running.wait_for("runs homes of the fleet")
+                running.wait_for(ready)
                 yield running
             finally:
                 if process.poll() is None:
                     running.lose()
+
+
+def _free_port() -> int:
+    with create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_path: Path, pair: PostgresPair) -> None:
@@ -124,8 +150,8 @@ def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_pa
             assert (state["host"], state["is_held"], state["epoch"]) == ("m2", True, 2)
             page = httpx.get(f"http://{state['address']}/healthz", timeout=TIMEOUT_SECONDS)
             assert page.status_code == 200
-            log = fleet.said("m2", "log", "--json", "--limit", "100000").out
-            assert [text for text in writer.acknowledged if json.dumps(text)[1:-1] not in log] == []
+            log = fleet.read_log("m2")
+            assert [text for text in writer.acknowledged if text not in log] == []
             assert second.stop() == 0
             # It released what it had: nobody waits for the lease.
             status = fleet.run("status").out
@@ -148,7 +174,15 @@ def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
         _keys(first).parent.mkdir(parents=True)
         _keys(first).write_text("old")
         assert _say(first, "said on m1") == 202
-        with fleet.host("m2") as second:
+        with fleet.host("m2") as second, fleet.router() as client_of:
+            with client_of("bob") as client:
+                assert client.get("/healthz").status_code == 404
+            with client_of("alice") as client, client.stream("GET", "/v1/events") as events:
+                # What the home sends as it happens is passed on as it comes.
+                assert _say(first, "said beside the router") == 202
+                assert next(line for line in events.iter_lines() if line.startswith("data:"))
+            writer = Writer(first.folder / "alice", 3, client_of("Alice"))
+            writer.start()
             assert fleet.run("move", "alice", "m2").out == "alice moves to m2.\n"
             first.wait_for("released a home")
             second.wait_for("assistant chat")
@@ -162,6 +196,9 @@ def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
             assert _say(first, "said on m1 again") == 202
             assert "Host m2 (127.0.0.1): 0 homes; takes no more." in fleet.run("status").out
             assert fleet.run("drain", "m1").returncode == 2
+            # Whoever wrote meanwhile saw no error.
+            assert writer.is_alive()
+            acknowledged = writer.leave()
             assert second.stop() == 0
         with fleet.host("m2") as second:
             os.killpg(first.process.pid, signal.SIGSTOP)
@@ -170,10 +207,9 @@ def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
             assert _say(first, "said to a zombie") != 202
             first.wait_for("the lease of a home was lost")
             assert _say(second, "said on m2 again") == 202
-            log = fleet.said("m2", "log", "--json").out
-            assert [
-                text for text in ("said on m1", "said on m2", "said on m1 again", "said on m2 again") if text not in log
-            ] == []
+            log = fleet.read_log("m2")
+            said = [*acknowledged, "said on m1", "said on m2", "said on m1 again", "said on m2 again"]
+            assert [text for text in said if text not in log] == []
             assert "zombie" not in log and fleet.said("m2", "verify").returncode == 0
             assert fleet.run("remove", "alice").returncode == 0
             second.wait_for("the lease of a home was lost")

@@ -11,18 +11,19 @@ from tests.support.command_line import TIMEOUT_SECONDS
 
 
 class Writer(Thread):
-    """Somebody who writes until nobody answers; `acknowledged` has what was accepted."""
+    """Somebody who writes until nobody answers, or until `leave`; `acknowledged` has what was accepted. `client` is
+    used in place of the control socket of `home`."""
 
-    def __init__(self, home: Path, limit: int) -> None:
+    def __init__(self, home: Path, limit: int, client: httpx.Client | None = None) -> None:
         super().__init__()
-        self.home = home
         self.limit = limit
         self.acknowledged: list[str] = []
-        self.has_enough = False
+        self.has_enough = self.is_leaving = False
+        transport = httpx.HTTPTransport(uds=str(home / "run" / "control.sock"))
+        self._client = client or httpx.Client(transport=transport, base_url="http://home", timeout=TIMEOUT_SECONDS)
 
     def run(self) -> None:
-        transport = httpx.HTTPTransport(uds=str(self.home / "run" / "control.sock"))
-        with httpx.Client(transport=transport, base_url="http://home", timeout=TIMEOUT_SECONDS) as client:
+        with self._client as client:
             try:
                 for number in range(100_000):
                     text = f"remember that parcel {number} is in the hall"
@@ -30,5 +31,13 @@ class Writer(Thread):
                     assert answer.status_code == 202, answer.text
                     self.acknowledged.append(text)
                     self.has_enough = len(self.acknowledged) >= self.limit
+                    if self.is_leaving:
+                        return
             except httpx.TransportError:
                 return
+
+    def leave(self) -> list[str]:
+        """Stop, and return what was acknowledged."""
+        self.is_leaving = True
+        self.join(TIMEOUT_SECONDS)
+        return self.acknowledged
