@@ -33,7 +33,8 @@ WORDS = {
     r"taken? back|takes? back|took back|taking back": "undo",
     r"clerk": "offline mode (no language model)",
     r"\bticks?\b": "leave it out",
-    r"\bdrain(?:ed|s)?\b": "leave it out",
+    # The command of a fleet has the name that operators know.
+    r"(?<!fleet )(?<!`)\bdrain(?:ed|s)?\b": "leave it out",
     r"master log": "message log",
     r"working context|in view|out of view": "what the model currently sees",
     r"\bpressure\b": "how full the context is",

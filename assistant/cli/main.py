@@ -78,6 +78,7 @@ _MENU = {
         "verify": "Prove that nothing is lost or changed.",
         "backup": "Everything in one file, and back.",
         "replica": "A copy in PostgreSQL that is never behind.",
+        "fleet": "Many homes on several machines.",
     },
 }
 
@@ -136,10 +137,20 @@ def _load(name: str) -> click.Command:
             from assistant.cli.usage import usage as command
         case "backup":
             from assistant.cli.backup import backup as command
-        case "replica":
-            from assistant.cli.replica import replica as command
+        case "replica" | "fleet":
+            return _load_of_server(name)
         case _:
             return _load_from_table(name)
+    return command
+
+
+def _load_of_server(name: str) -> click.Command:
+    """Those about a PostgreSQL server."""
+    command: click.Command
+    if name == "replica":
+        from assistant.cli.replica import replica as command
+    else:
+        from assistant.cli.fleet import fleet as command
     return command
 
 

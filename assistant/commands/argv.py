@@ -34,6 +34,7 @@ SHELL_ONLY_COMMANDS = (
     "config",
     "doctor",
     "export",
+    "fleet",
     "log",
     "mail",
     "open",

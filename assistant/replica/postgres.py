@@ -2,28 +2,18 @@
 
 - A shipment is one statement that increments the sequence under the owner's epoch and stores the change. If another
   folder has raised the epoch, nothing is stored (`ReplicaLost`).
-- Only a commit confirmed by PostgreSQL counts. If the wait for a synchronous standby is cancelled, PostgreSQL reports
-  success with a warning; that does not count.
 - If the outcome of a shipment is unknown, the stored sequence decides, before another is sent.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import ReplicaLost, ReplicaUnavailable, install_hint
+from assistant.core.errors import ReplicaLost
+from assistant.replica.connection import PostgresSession, query_value
 
-if TYPE_CHECKING:
-    from psycopg import AsyncConnection
-    from psycopg.errors import Diagnostic
-
-_CONNECT_SECONDS = 10
-# The wait for a standby was cancelled: the commit may be on one machine alone.
-_WAIT_CANCELLED = "canceling wait for synchronous replication"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS nocturne_homes (
     home text PRIMARY KEY,
@@ -81,73 +71,22 @@ class ReplicaState:
     base_at: datetime | None
 
 
-class ReplicaDatabase:
-    """The tables over one connection, opened again after an error. Every method raises `ReplicaUnavailable`."""
+class ReplicaDatabase(PostgresSession):
+    """The replica's tables over one connection. Every method raises `ReplicaUnavailable`."""
 
     def __init__(self, url: str, home: str) -> None:
-        self._url = url
+        super().__init__(url)
         self.home = home
-        self._connection: AsyncConnection[Any] | None = None
-        self._unconfirmed = False
-
-    async def aclose(self) -> None:
-        if self._connection is not None:
-            connection, self._connection = self._connection, None
-            await connection.close()
-
-    async def _connected(self) -> AsyncConnection[Any]:
-        if self._connection is not None and not self._connection.closed:
-            return self._connection
-        import psycopg
-
-        connection = await psycopg.AsyncConnection.connect(
-            self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="nocturne"
-        )
-        connection.add_notice_handler(self._on_notice)
-        # `remote_apply` is stricter, and stays.
-        await connection.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) "
-            "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')"
-        )
-        self._connection = connection
-        return connection
-
-    def _on_notice(self, notice: Diagnostic) -> None:
-        if _WAIT_CANCELLED in (notice.message_primary or ""):
-            self._unconfirmed = True
-
-    @contextlib.asynccontextmanager
-    async def _session(self) -> AsyncIterator[AsyncConnection[Any]]:
-        """Yield the connection; it is closed if its use fails or is cancelled."""
-        try:
-            import psycopg
-        except ImportError as error:
-            raise ReplicaUnavailable(f"The replica needs psycopg; {install_hint('replica')}.") from error
-        self._unconfirmed = False
-        done = False
-        try:
-            yield await self._connected()
-            done = True
-        except (psycopg.Error, OSError) as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise ReplicaUnavailable(f"The replica does not answer: {reason}") from error
-        finally:
-            if not done:
-                connection, self._connection = self._connection, None
-                if connection is not None:
-                    await connection.close()
-        if self._unconfirmed:
-            raise ReplicaUnavailable("The replica's standby did not confirm: its wait was cancelled.")
 
     async def prepare(self) -> None:
         """Create the tables if they do not exist."""
         async with self._session() as connection:
-            if not await _value(connection, "SELECT to_regclass('nocturne_bases') IS NOT NULL"):
+            if not await query_value(connection, "SELECT to_regclass('nocturne_bases') IS NOT NULL"):
                 await connection.execute(_TABLES)
 
     async def read_state(self) -> ReplicaState | None:
         async with self._session() as connection:
-            if not await _value(connection, "SELECT to_regclass('nocturne_homes') IS NOT NULL"):
+            if not await query_value(connection, "SELECT to_regclass('nocturne_homes') IS NOT NULL"):
                 return None
             cursor = await connection.execute("SELECT * FROM nocturne_homes WHERE home = %s", (self.home,))
             row = await cursor.fetchone()
@@ -156,14 +95,14 @@ class ReplicaDatabase:
     async def list_standbys(self) -> list[str]:
         """Return the server's `synchronous_standby_names` as a list of at most one entry; empty if no commit waits."""
         async with self._session() as connection:
-            names = str(await _value(connection, "SHOW synchronous_standby_names")).strip()
+            names = str(await query_value(connection, "SHOW synchronous_standby_names")).strip()
             return [names] if names else []
 
     async def claim(self, holder: str, machine: str, epoch: int) -> int:
         """Become the owner of the replica that is at `epoch` (0: a new one); return the new epoch. Raises `ReplicaLost`
         if another folder was faster."""
         async with self._session() as connection:
-            taken = await _value(
+            taken = await query_value(
                 connection,
                 "INSERT INTO nocturne_homes (home, epoch, holder, machine) VALUES (%s, 1, %s, %s) "
                 "ON CONFLICT (home) DO UPDATE SET epoch = nocturne_homes.epoch + 1, holder = excluded.holder, "
@@ -188,7 +127,7 @@ class ReplicaDatabase:
     async def confirm(self, epoch: int) -> int:
         """Return the number of the newest change, once it is confirmed. Raises `ReplicaLost`."""
         async with self._session() as connection:
-            sequence = await _value(
+            sequence = await query_value(
                 connection,
                 "UPDATE nocturne_homes SET changed_at = now() WHERE home = %s AND epoch = %s RETURNING sequence",
                 (self.home, epoch),
@@ -212,7 +151,7 @@ class ReplicaDatabase:
                 "SELECT greatest(base, (SELECT max(base) FROM nocturne_bases WHERE home = %s)) + 1 "
                 "FROM nocturne_homes WHERE home = %s"
             )
-            return int(await _value(connection, query, (self.home, self.home)) or 1)
+            return int(await query_value(connection, query, (self.home, self.home)) or 1)
 
     async def store_base_part(self, epoch: int, base: int, part: int, data: bytes) -> None:
         """Store a part of a base that is not valid yet. Raises `ReplicaLost`."""
@@ -269,7 +208,7 @@ class ReplicaDatabase:
         """Return the size of the base and of the changes in bytes."""
         async with self._session() as connection:
             sizes = [
-                await _value(
+                await query_value(
                     connection, f"SELECT coalesce(sum(length({column})), 0) FROM {table} WHERE home = %s", (self.home,)
                 )
                 for table, column in (("nocturne_bases", "data"), ("nocturne_changes", "change"))
@@ -288,9 +227,3 @@ class ReplicaDatabase:
                 await connection.execute("DELETE FROM nocturne_bases WHERE home = %s", (self.home,))
         if not stored:
             raise await self.describe_loss()
-
-
-async def _value(connection: AsyncConnection[Any], query: str, parameters: Sequence[object] = ()) -> Any:
-    cursor = await connection.execute(query, parameters)
-    row = await cursor.fetchone()
-    return None if row is None else row[0]

@@ -6,37 +6,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from threading import Thread
 
-import httpx
 import pytest
 
 from tests.support.command_line import TIMEOUT_SECONDS, run_assistant, run_daemon, run_in_process
 from tests.support.postgres import run_postgres_pair
-
-
-class Writer(Thread):
-    """Somebody who writes until nobody answers; `acknowledged` has what was accepted."""
-
-    def __init__(self, home: Path, limit: int) -> None:
-        super().__init__()
-        self.home = home
-        self.limit = limit
-        self.acknowledged: list[str] = []
-        self.has_enough = False
-
-    def run(self) -> None:
-        transport = httpx.HTTPTransport(uds=str(self.home / "run" / "control.sock"))
-        with httpx.Client(transport=transport, base_url="http://home", timeout=TIMEOUT_SECONDS) as client:
-            try:
-                for number in range(100_000):
-                    text = f"remember that parcel {number} is in the hall"
-                    answer = client.post("/v1/messages", json={"text": text, "external_id": f"x{number}"})
-                    assert answer.status_code == 202, answer.text
-                    self.acknowledged.append(text)
-                    self.has_enough = len(self.acknowledged) >= self.limit
-            except httpx.TransportError:
-                return
+from tests.support.writer import Writer
 
 
 def test_machine_and_primary_die_and_another_machine_has_all_that_was_acknowledged(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_every_command_tells_what_it_does_with_an_example(name: str) -> None:
 WITHOUT_JSON = {
     *("assistant setup", "assistant run", "assistant bridge add", "assistant config edit", "assistant mail add"),
     *("assistant service logs", "assistant service print", "assistant sessions export"),
-    *("assistant completion", "assistant mcp serve"),
+    *("assistant completion", "assistant mcp serve", "assistant fleet host", "assistant fleet route"),
 }
 
 

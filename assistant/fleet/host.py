@@ -1,0 +1,153 @@
+"""A host of a fleet: takes homes that are free, runs each as a child process, and renews its leases.
+
+Time is measured with the monotonic clock of this machine, from before a renewal was sent: whatever this machine takes
+for the time of day, a child is killed before PostgreSQL lets its lease lapse.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from assistant.core.dataclass import dataclass
+from assistant.core.errors import AssistantError, ReplicaUnavailable
+from assistant.core.logger import get_logger
+from assistant.fleet.running import OpenReplica, RunningHome
+from assistant.fleet.tables import LEASE_SECONDS, FleetTables, HeldHome
+
+log = get_logger()
+
+_LOOK_EVERY = 0.5
+_RENEW_EVERY = 3.0
+# Time to kill the children before the leases lapse.
+_SPARE_SECONDS = 2.0
+_TAKEN_AT_ONCE = 4
+_PORTS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class HostOptions:
+    """Who a host is."""
+
+    name: str
+    folder: Path  # has a folder for each home
+    listen: str  # host name or address at which the pages of its homes are
+    first_port: int  # of the first home; the next has the next free one
+    most: int  # homes
+    environment: Callable[[str, Path, int], Mapping[str, str]]  # of a home's commands: its name, folder and port
+
+
+class FleetHost:
+    def __init__(self, tables: FleetTables, options: HostOptions, replica: OpenReplica) -> None:
+        self._tables, self._options, self._replica = tables, options, replica
+        self._process = secrets.token_hex(8)
+        self._homes: dict[str, RunningHome] = {}
+        self._ports: dict[str, int] = {}
+        self._renewed_at = 0.0  # when the last renewal that was confirmed was sent, by the loop's clock
+        self._is_stopping = False
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run homes until `stop`, then end them all. Raises `ReplicaUnavailable` if PostgreSQL does not answer at the
+        beginning."""
+        await self._tables.announce(self._options.name, self._options.listen)
+        loop = asyncio.get_running_loop()
+        self._renewed_at = loop.time()
+        watching = asyncio.create_task(self._watch_leases(), name="leases")
+        try:
+            while self._homes or not stop.is_set():
+                if stop.is_set():
+                    self._close_all()
+                try:
+                    async with asyncio.timeout(LEASE_SECONDS):
+                        await self._look()
+                except (AssistantError, OSError) as error:
+                    log.error("the homes cannot be looked after", error=str(error) or "PostgreSQL does not answer")
+                    if stop.is_set() and all(running.is_ended for running in self._homes.values()):
+                        break  # their leases lapse
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_LOOK_EVERY):
+                        await (asyncio.sleep(_LOOK_EVERY) if stop.is_set() else stop.wait())
+        finally:
+            watching.cancel()
+            for running in self._homes.values():
+                running.abandon()
+                await running.wait()
+        with contextlib.suppress(ReplicaUnavailable):
+            await self._tables.withdraw(self._options.name)
+
+    def _close_all(self) -> None:
+        self._is_stopping = True
+        for running in self._homes.values():
+            running.close()
+
+    async def _look(self) -> None:
+        """Renew the leases if it is time, end what was lost or moves, release what has ended, take what is free."""
+        sent = asyncio.get_running_loop().time()
+        if sent - self._renewed_at >= _RENEW_EVERY:
+            held = await self._tables.renew(self._options.name, self._process)
+            self._renewed_at = sent
+        else:
+            held = await self._tables.read_held(self._options.name, self._process)
+        for running in list(self._homes.values()):
+            await self._attend(running, held.get(running.home))
+        if not self._is_stopping:
+            await self._take_free()
+
+    async def _attend(self, running: RunningHome, held: HeldHome | None) -> None:
+        if held is not None and held.epoch != running.epoch:
+            held = None
+        if running.is_ended:
+            if held is not None:
+                await self._tables.release(running.home, self._process, running.epoch)
+                log.info("released a home", home=running.home)
+            del self._homes[running.home], self._ports[running.home]
+        elif held is None:
+            log.warning("the lease of a home was lost", home=running.home)
+            running.abandon()
+        elif held.moves:
+            if running.is_leaving:
+                running.close()
+            # Closed at the next look, when no router sends it new requests any more.
+            running.is_leaving = True
+        else:
+            running.check_owner(held.owner)
+
+    async def _take_free(self) -> None:
+        options = self._options
+        room = min(options.most - len(self._homes), _TAKEN_AT_ONCE)
+        if room <= 0:
+            return
+        free = [home for home in await self._tables.find_free(options.name) if home not in self._homes]
+        for home in free[:room]:
+            port = self._find_port()
+            epoch = await self._tables.take(home, options.name, self._process, f"{options.listen}:{port}")
+            if epoch is None:
+                continue
+            log.info("took a home", home=home, epoch=epoch)
+            folder = options.folder / home
+            self._ports[home] = port
+            environment = options.environment(home, folder, port)
+            self._homes[home] = RunningHome(home, epoch, folder, environment, self._replica)
+
+    def _find_port(self) -> int:
+        """Return the first port that is free. Raises `OSError`."""
+        taken = set(self._ports.values())
+        first = self._options.first_port
+        for port in range(first, min(first + _PORTS, 1 << 16)):
+            if port not in taken:
+                with contextlib.suppress(OSError), socket.create_server((self._options.listen, port)):
+                    return port
+        raise OSError(f"no port from {first} on is free")
+
+    async def _watch_leases(self) -> None:
+        """Kill the children before leases lapse that cannot be renewed, even while a renewal waits for an answer."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            if loop.time() > self._renewed_at + LEASE_SECONDS - _SPARE_SECONDS:
+                for running in self._homes.values():
+                    running.abandon()

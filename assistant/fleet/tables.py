@@ -1,0 +1,245 @@
+"""The fleet's tables in PostgreSQL: which homes there are, which host runs each until when, and which hosts there are.
+
+- A lease says who starts a home; it lasts `LEASE_SECONDS` by the clock of PostgreSQL alone. A host takes a home that is
+  free or whose lease has lapsed.
+- A lease is no fence: a host that was frozen may run a home beside its new host for a while. What refuses its writes is
+  the owner of the replica (`assistant.replica.postgres`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from assistant.core.dataclass import dataclass
+from assistant.core.errors import UsageError
+from assistant.replica.connection import PostgresSession, query_value
+
+LEASE_SECONDS = 15
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS nocturne_fleet_homes (
+    home text PRIMARY KEY,
+    epoch bigint NOT NULL DEFAULT 0,
+    host text NOT NULL DEFAULT '',
+    process text NOT NULL DEFAULT '',
+    address text NOT NULL DEFAULT '',
+    until timestamptz NOT NULL DEFAULT to_timestamp(0),
+    wanted text NOT NULL DEFAULT ''
+);
+CREATE TABLE IF NOT EXISTS nocturne_fleet_hosts (
+    host text PRIMARY KEY,
+    address text NOT NULL,
+    seen_at timestamptz NOT NULL,
+    is_draining boolean NOT NULL DEFAULT false
+)
+"""
+# `now()` is when a statement began, maybe long before it got its row.
+_LATER = f"clock_timestamp() + interval '{LEASE_SECONDS} seconds'"
+_IS_ALIVE = f"seen_at > clock_timestamp() - interval '{LEASE_SECONDS} seconds'"
+_TAKES_HOMES = f"SELECT 1 FROM nocturne_fleet_hosts WHERE {_IS_ALIVE} AND NOT is_draining AND host = "
+_IS_FREE = f"""
+until <= clock_timestamp() AND (wanted IN ('', %(host)s) OR NOT EXISTS ({_TAKES_HOMES} wanted))
+AND EXISTS ({_TAKES_HOMES} %(host)s)
+"""
+_IS_HELD = "process = %(process)s AND until > clock_timestamp()"
+_HELD = f"""
+home, epoch, wanted NOT IN ('', %(host)s) AND EXISTS ({_TAKES_HOMES} h.wanted),
+(SELECT holder FROM nocturne_homes r WHERE r.home = h.home)
+"""
+_NO_TABLES = "There is no fleet in this database. Nothing was changed; begin with `assistant fleet init`."
+
+
+@dataclass(frozen=True, slots=True)
+class FleetHome:
+    """The row of one home."""
+
+    home: str
+    epoch: int  # raised by each host that takes it
+    host: str  # that has it, or had it last; "" for none
+    address: str  # where it can be reached there, as in "10.0.0.5:8101"
+    until: datetime  # when the lease lapses, by PostgreSQL's clock
+    wanted: str  # host that it moves to; "" for none
+    is_held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FleetHostRow:
+    """The row of one host."""
+
+    host: str
+    address: str
+    seen_at: datetime
+    is_draining: bool
+    is_alive: bool  # whether it was seen within a lease
+    homes: int  # that it has
+
+
+@dataclass(frozen=True, slots=True)
+class HeldHome:
+    """What a host learns about a home when it renews the lease."""
+
+    home: str
+    epoch: int
+    moves: bool  # whether another host, which is alive, is to have it
+    owner: str | None  # of its replica; None without a replica
+
+
+class FleetTables(PostgresSession):
+    """Every method raises `ReplicaUnavailable` if PostgreSQL does not answer or does not confirm."""
+
+    async def prepare(self) -> None:
+        """Create the tables if they do not exist."""
+        async with self._session() as connection:
+            await connection.execute(_TABLES)
+
+    async def require(self) -> None:
+        """Raise `UsageError` if the tables do not exist."""
+        async with self._session() as connection:
+            if not await query_value(connection, "SELECT to_regclass('nocturne_fleet_hosts') IS NOT NULL"):
+                raise UsageError(_NO_TABLES)
+
+    # ------------------------------------------------------------------------------------------------------------ homes
+
+    async def add(self, home: str) -> bool:
+        """Return whether it is new."""
+        return bool(
+            await self._change("INSERT INTO nocturne_fleet_homes (home) VALUES (%s) ON CONFLICT DO NOTHING", home)
+        )
+
+    async def remove(self, home: str) -> bool:
+        """Return whether there was such a home. Its host stops it; the replica stays."""
+        return bool(await self._change("DELETE FROM nocturne_fleet_homes WHERE home = %s", home))
+
+    async def list_homes(self) -> list[FleetHome]:
+        query = (
+            "SELECT home, epoch, host, address, until, wanted, until > clock_timestamp() "
+            "FROM nocturne_fleet_homes ORDER BY home"
+        )
+        return [FleetHome(*row) for row in await self._rows(query)]
+
+    async def find_address(self, home: str) -> str | None:
+        """Return where a home runs; "" if no host has it now, or it moves; None if there is no such home. `home` is in
+        lower case."""
+        rows = await self._rows(
+            f"SELECT CASE WHEN until <= clock_timestamp() OR (wanted NOT IN ('', host) AND EXISTS ({_TAKES_HOMES} "
+            "h.wanted)) THEN '' ELSE address END FROM nocturne_fleet_homes h WHERE lower(home) = %s",
+            home,
+        )
+        return str(rows[0][0]) if rows else None
+
+    async def want(self, home: str, host: str) -> None:
+        """Have a home move to a host; if the host is not alive or draining, any host takes it that is.
+
+        Raises `UsageError` if there is no such home or host."""
+        if not await self._rows("SELECT 1 FROM nocturne_fleet_hosts WHERE host = %s", host):
+            raise UsageError(f"The fleet has no host {host!r}. Nothing was changed; see `assistant fleet status`.")
+        moved = await self._change(
+            "UPDATE nocturne_fleet_homes SET wanted = CASE WHEN host = %s AND until > clock_timestamp() THEN '' "
+            "ELSE %s END WHERE home = %s",
+            *(host, host, home),
+        )
+        if not moved:
+            raise UsageError(f"The fleet has no home {home!r}. Nothing was changed; see `assistant fleet status`.")
+
+    # ----------------------------------------------------------------------------------------------------------- leases
+
+    async def find_free(self, host: str) -> list[str]:
+        """Return the homes that a host may take; first those that are to move to it, then those that it had last."""
+        query = (
+            f"SELECT home FROM nocturne_fleet_homes WHERE {_IS_FREE} "
+            "ORDER BY wanted = %(host)s DESC, host = %(host)s DESC, until, home LIMIT 100"
+        )
+        async with self._session() as connection:
+            cursor = await connection.execute(query, {"host": host})
+            return [home for (home,) in await cursor.fetchall()]
+
+    async def take(self, home: str, host: str, process: str, address: str) -> int | None:
+        """Take the lease of a home for a process of a host, and return its epoch; None if it is not free (any more)."""
+        async with self._session() as connection:
+            epoch = await query_value(
+                connection,
+                "UPDATE nocturne_fleet_homes SET epoch = epoch + 1, host = %(host)s, process = %(process)s, "
+                f"address = %(address)s, until = {_LATER}, wanted = '' WHERE home = %(home)s AND {_IS_FREE} "
+                "RETURNING epoch",
+                {"home": home, "host": host, "process": process, "address": address},
+            )
+        return None if epoch is None else int(epoch)
+
+    async def renew(self, host: str, process: str) -> dict[str, HeldHome]:
+        """Renew all leases of a process, and return what it holds. What is missing was lost: it lapsed, was taken or
+        removed."""
+        await self._change("UPDATE nocturne_fleet_hosts SET seen_at = clock_timestamp() WHERE host = %s", host)
+        statement = f"UPDATE nocturne_fleet_homes h SET until = {_LATER} WHERE {_IS_HELD} RETURNING {_HELD}"
+        return await self._held(statement, host, process)
+
+    async def read_held(self, host: str, process: str) -> dict[str, HeldHome]:
+        """As `renew`, without renewing."""
+        return await self._held(f"SELECT {_HELD} FROM nocturne_fleet_homes h WHERE {_IS_HELD}", host, process)
+
+    async def _held(self, statement: str, host: str, process: str) -> dict[str, HeldHome]:
+        async with self._session() as connection:
+            cursor = await connection.execute(statement, {"host": host, "process": process})
+            return {row[0]: HeldHome(*row) for row in await cursor.fetchall()}
+
+    async def release(self, home: str, process: str, epoch: int) -> bool:
+        """Return whether the lease was still held."""
+        return bool(
+            await self._change(
+                "UPDATE nocturne_fleet_homes SET until = clock_timestamp(), process = '' "
+                "WHERE home = %s AND process = %s AND epoch = %s",
+                *(home, process, epoch),
+            )
+        )
+
+    # ------------------------------------------------------------------------------------------------------------ hosts
+
+    async def announce(self, host: str, address: str) -> None:
+        """Add a host that has just started; an earlier drain of it is over."""
+        await self._change(
+            "INSERT INTO nocturne_fleet_hosts (host, address, seen_at) VALUES (%s, %s, clock_timestamp()) "
+            "ON CONFLICT (host) DO UPDATE SET address = excluded.address, seen_at = excluded.seen_at, "
+            "is_draining = false",
+            *(host, address),
+        )
+
+    async def withdraw(self, host: str) -> None:
+        """Remove a host that has stopped."""
+        await self._change("DELETE FROM nocturne_fleet_hosts WHERE host = %s", host)
+
+    async def drain(self, host: str) -> list[str]:
+        """Have a host take no homes, and its homes move to the others that are alive, to each as many; return them.
+
+        Raises `UsageError` if there is no such host, or no other."""
+        hosts = {row.host: row for row in await self.list_hosts()}
+        if host not in hosts:
+            raise UsageError(f"The fleet has no host {host!r}. Nothing was changed; see `assistant fleet status`.")
+        loads = {row.host: row.homes for row in hosts.values() if row.is_alive and not row.is_draining}
+        loads.pop(host, None)
+        if not loads:
+            raise UsageError(f"No other host could take the homes of {host!r}. Nothing was changed; start one first.")
+        await self._change("UPDATE nocturne_fleet_hosts SET is_draining = true WHERE host = %s", host)
+        homes = [home.home for home in await self.list_homes() if home.host == host and home.is_held]
+        for home in homes:
+            least = min(loads, key=lambda name: (loads[name], name))
+            loads[least] += 1
+            await self.want(home, least)
+        return homes
+
+    async def list_hosts(self) -> list[FleetHostRow]:
+        query = (
+            f"SELECT host, address, seen_at, is_draining, {_IS_ALIVE}, (SELECT count(*) FROM nocturne_fleet_homes h "
+            "WHERE h.host = r.host AND until > clock_timestamp()) FROM nocturne_fleet_hosts r ORDER BY host"
+        )
+        return [FleetHostRow(*row) for row in await self._rows(query)]
+
+    # ---------------------------------------------------------------------------------------------------------- helpers
+
+    async def _change(self, statement: str, *parameters: object) -> int:
+        """Return the number of rows that were changed."""
+        async with self._session() as connection:
+            return (await connection.execute(statement, parameters)).rowcount
+
+    async def _rows(self, query: str, *parameters: object) -> list[Any]:
+        async with self._session() as connection:
+            return await (await connection.execute(query, parameters)).fetchall()

@@ -1,0 +1,146 @@
+"""The leases of a fleet, in a real PostgreSQL: who may start a home, by the clock of the server alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from assistant.core.errors import UsageError
+from assistant.fleet.tables import FleetTables
+from assistant.replica.postgres import ReplicaDatabase
+from tests.support.command_line import FinishedCommand, run_in_process
+from tests.support.postgres import Postgres, run_postgres
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Postgres]:
+    with run_postgres() as running:
+        yield running
+
+
+@pytest.fixture
+def url(server: Postgres) -> str:
+    return server.new_database()
+
+
+@pytest.fixture
+async def hosts(url: str) -> AsyncIterator[tuple[FleetTables, FleetTables]]:
+    """Two connections, as of two hosts: m1 and m2. The fleet has the home alice."""
+    first, second = FleetTables(url), FleetTables(url)
+    database = ReplicaDatabase(url, "alice")
+    await database.prepare()
+    await database.aclose()
+    await first.prepare()
+    await first.announce("m1", "10.0.0.1")
+    await first.announce("m2", "10.0.0.2")
+    assert await first.add("alice") and not await first.add("alice")
+    yield first, second
+    await first.aclose()
+    await second.aclose()
+
+
+def _let_lapse(url: str, table: str = "homes", column: str = "until") -> None:
+    """As if the lease, or more than it, had passed since."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"UPDATE nocturne_fleet_{table} SET {column} = {column} - interval '20 seconds'")  # type: ignore[arg-type]
+
+
+async def test_of_two_hosts_one_takes_a_home_and_a_lapsed_lease_is_taken(
+    hosts: tuple[FleetTables, FleetTables], url: str
+) -> None:
+    first, second = hosts
+    for number in range(10):
+        name = f"home{number}"
+        await first.add(name)
+        taken = await asyncio.gather(first.take(name, "m1", "p1", "a"), second.take(name, "m2", "p2", "b"))
+        assert sorted(taken, key=str) == [1, None]
+    assert await first.take("alice", "m1", "p1", "10.0.0.1:1") == 1
+    assert await second.take("alice", "m2", "p2", "10.0.0.2:1") is None
+    assert "alice" not in await second.find_free("m2")
+    assert (await first.renew("m1", "p1"))["alice"].epoch == 1
+    # A second process of the same host is another one.
+    assert await first.renew("m1", "p3") == {} and await first.take("alice", "m1", "p3", "a") is None
+    _let_lapse(url)
+    # An own lease that lapsed is taken again, not renewed: somebody else may have had it meanwhile.
+    assert await first.renew("m1", "p1") == {}
+    assert "alice" in await second.find_free("m2")
+    await first.announce("m2", "10.0.0.2")
+    assert await second.take("alice", "m2", "p2", "10.0.0.2:1") == 2
+    assert "alice" not in await first.renew("m1", "p1")
+    assert not await first.release("alice", "p1", 1)
+    assert (await second.renew("m2", "p2"))["alice"].epoch == 2
+    assert await second.release("alice", "p2", 2)
+    assert await first.take("alice", "m1", "p1", "10.0.0.1:1") == 3
+
+
+async def test_the_clock_of_a_host_decides_nothing(
+    hosts: tuple[FleetTables, FleetTables], url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = hosts
+    assert await first.take("alice", "m1", "p1", "a") == 1
+    # Nothing of a client is read for it: not its time, and not the zone of its session.
+    monkeypatch.setattr("time.time", lambda: 4e9)
+    monkeypatch.setenv("PGTZ", "Pacific/Kiritimati")
+    ahead = FleetTables(url)
+    assert await ahead.take("alice", "m2", "p2", "b") is None and await ahead.find_free("m2") == []
+    assert set(await ahead.renew("m1", "p1")) == {"alice"}
+    await ahead.aclose()
+    assert await second.take("alice", "m2", "p2", "b") is None
+
+
+async def test_a_home_moves_to_a_host_that_is_alive_and_to_any_other_if_that_is_not(
+    hosts: tuple[FleetTables, FleetTables], url: str
+) -> None:
+    first, second = hosts
+    assert await first.take("alice", "m1", "p1", "a") == 1
+    await first.want("alice", "m1")
+    assert not (await first.renew("m1", "p1"))["alice"].moves
+    await first.want("alice", "m2")
+    assert (await first.renew("m1", "p1"))["alice"].moves
+    assert await first.release("alice", "p1", 1)
+    assert await first.find_free("m1") == [] and await first.take("alice", "m1", "p1", "a") is None
+    assert await second.take("alice", "m2", "p2", "b") == 2
+    await first.want("alice", "m1")
+    _let_lapse(url, "hosts", "seen_at")
+    await second.renew("m2", "p2")
+    assert not (await second.renew("m2", "p2"))["alice"].moves
+    with pytest.raises(UsageError, match="No other host"):
+        await second.drain("m2")
+    await first.renew("m1", "p1")
+    assert await second.drain("m2") == ["alice"]
+    assert (await second.renew("m2", "p2"))["alice"].moves and await second.release("alice", "p2", 2)
+    assert await second.take("alice", "m2", "p2", "b") is None
+    await second.withdraw("m1")
+    assert await second.find_free("m2") == []
+    await second.announce("m2", "10.0.0.2")
+    assert await second.take("alice", "m2", "p2", "b") == 3
+    with pytest.raises(UsageError, match="no host 'm1'"):
+        await second.want("alice", "m1")
+    with pytest.raises(UsageError, match="no home 'bob'"):
+        await second.want("bob", "m2")
+
+
+def test_the_commands_say_what_there_is(tmp_path: Path, url: str) -> None:
+    def fleet(*words: str, **settings: str) -> FinishedCommand:
+        return run_in_process(tmp_path / "home", "fleet", *words, **{"ASSISTANT_REPLICA__URL": url, **settings})
+
+    assert "begin with `assistant fleet init`" in fleet("status").err
+    assert "The fleet is ready" in fleet("init").out and fleet("init").returncode == 0
+    assert fleet().out == "0 homes, of which 0 run, on 0 hosts.\n"
+    assert fleet("add", "alice").out == "Added alice.\n"
+    assert "Nothing was changed" in fleet("add", "alice").out and "no name of a home" in fleet("add", "../alice").err
+    status = fleet("status", "--json")
+    report = json.loads(status.out)
+    assert (status.returncode, report["ok"], report["hosts"]) == (1, False, [])
+    assert report["homes"][0]["home"] == "alice" and not report["homes"][0]["is_held"]
+    assert "alice: NO HOST has it." in fleet("status").out
+    assert "no longer in the fleet" in fleet("remove", "alice").out
+    assert fleet("remove", "alice").returncode == 2
+    assert "There is no replica" in fleet("add", "bob", ASSISTANT_REPLICA__URL="").err
+    assert fleet("status", ASSISTANT_REPLICA__URL="").out.startswith("There is no fleet: replica.url is not set.")
+    assert not (tmp_path / "home").exists()
