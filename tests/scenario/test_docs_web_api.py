@@ -47,6 +47,8 @@ async def test_every_command_of_the_page_works(tmp_path: Path) -> None:
         script = "".join(blocks).replace("8484", str(it.port))
         assert script.count("curl") >= 14
         await it.tcp.get("/openapi.json")  # the first one to ask waits until it is made
+        # Here the first command of a shell waits for what starts them (`tests/support/forked_modules.py`).
+        await it.tcp.request("POST", "/v1/commands", json={"argv": ["config", "check"]})
         printed = await run(script, home, tmp_path, ASSISTANT_WEB__PORT=str(it.port))
     assert '"inbox_id":1' in printed
     assert "call Ada" in printed
