@@ -1,6 +1,6 @@
 """Searches messages or notes with the engine, and keeps the index of a source up to date.
 
-Before each search, new texts are indexed, unless there are so many that they would delay it: these are indexed in the
+Before each search, new texts are indexed, but not so many that they would delay it: the rest is indexed in the
 background (`index_next_batch`). The index follows its source: if deleted or found damaged, it is rebuilt from it. A
 text that is too long is indexed up to a limit, an unreadable one is skipped; both are recorded (`passed_over`) and do
 not affect others. May be called from any thread, one call at a time.
@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 # A search waits until the batch in progress is done.
 _BATCH_RECORDS = 32
-# How much a search indexes before it answers, about half a second. Where more is new, it answers without it.
-_MAX_RECORDS_PER_SEARCH = 128
+# How much a search indexes before it answers: about a second. Where more is new, it answers without the rest.
+_MAX_RECORDS_PER_SEARCH = 256
 # Maximum characters of one text to index: takes some seconds.
 MAX_TEXT = 4_000_000
 
@@ -66,7 +66,7 @@ class SourceFinder:
         background."""
 
         def search(engine: SearchEngine) -> list[SourceHit]:
-            self._take_in_new(engine.index)
+            self._take_in(engine.index, self._max_records)
             return engine.search(question, where, limit=limit)
 
         return self._with_engine(search)
@@ -75,7 +75,7 @@ class SourceFinder:
         """Return the hits of `find` with how they were found."""
 
         def explain(engine: SearchEngine) -> SearchExplanation:
-            self._take_in_new(engine.index)
+            self._take_in(engine.index, self._max_records)
             return engine.explain(question, where, limit=limit)
 
         return self._with_engine(explain)
@@ -131,13 +131,6 @@ class SourceFinder:
                 engine.index.clear()
             self._engine = engine
         return self._engine
-
-    def _take_in_new(self, index: SearchIndex) -> None:
-        new = sum(
-            last - index.read_to.get(name, 0) for name, last in self._source.streams_behind(index.read_to).items()
-        )
-        if new and (self._max_records is None or new <= self._max_records):
-            self._take_in(index, None)
 
     def _take_in(self, index: SearchIndex, limit: int | None) -> int:
         taken = 0

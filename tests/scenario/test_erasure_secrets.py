@@ -252,6 +252,7 @@ async def tell_and_forget_half(count: int, seed: int) -> None:
         assert {secret: places for secret, places in lost.items() if places} == {}
         kept = {text for text in story.texts_before if _tells_only_of(text[2], others, forgotten)}
         assert len(kept) > count and kept - await story.list_texts() == set()
+        await story.it.app.maintenance.index_new_messages()
         assert [secret for secret in others if not story.is_found(secret)] == []
 
 
