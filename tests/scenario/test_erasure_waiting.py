@@ -29,7 +29,7 @@ async def _plant(way: str, secret: Secret, owner: Owner, planting: Planting, net
             network.troubles["send"] = [REFUSED] if way == "refused" else [DOWN] * 10_000
             before = len(network.calls)
             network.say(secret.sentence)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(240):
                 await network.until(lambda: any(secret.value in str(call) for call in network.calls[before:]))
         case "waiting_approval" | "delegated":
             await getattr(planting, way)(secret)
@@ -70,7 +70,7 @@ async def test_what_waits_for_a_network_and_what_was_made_of_it_is_in_no_byte_an
             sent = len(network.calls)
             network.troubles["send"] = []
             network.say("Are you there?")
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(240):
                 await network.until(lambda: any("Are you there?" in message.text for message in network.sent))
             running = HomeBytes(owner.home)
         for held in (running, HomeBytes(tmp_path / "home")):
