@@ -183,6 +183,7 @@ def open_link(browser: Browser, url: str) -> None:
     browser.size(1280, 900)
     browser.driver.delete_all_cookies()
     browser.open("about:blank")
+    browser.driver.execute_cdp_cmd("Page.resetNavigationHistory", {})
     browser.complaints()  # of the page of an earlier app
     browser.open(url)
     browser.find("main")
