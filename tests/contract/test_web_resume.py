@@ -286,3 +286,21 @@ async def test_the_stored_reply_follows_a_stream_that_broke_off_in_mid_turn(tmp_
         async with it.tcp.events(stream.hello.id) as again:
             event = await again.next_event()
             assert (event.name, event.data["body"]) == ("deliver", "the whole answer")
+
+
+async def test_who_connects_is_told_which_turn_runs(tmp_path: Path) -> None:
+    """What a page showed of a turn that ended while it was away is not shown for ever."""
+    async with run_web_api(tmp_path, "one") as it:
+        it.model.gate = asyncio.Event()
+        async with it.tcp.events() as stream:
+            assert stream.hello is not None and stream.hello.data["turn"] == ""
+            await it.tcp.say("Hello?")
+            started = await stream.next_event()
+            assert (started.name, started.data["state"]) == ("turn", "started")
+            async with it.tcp.events() as other:
+                assert other.hello is not None and other.hello.data["turn"] == started.data["turn"]
+            it.model.gate.set()
+            await stream.next_delivery()
+        await it.wait_idle()
+        async with it.tcp.events() as after:
+            assert after.hello is not None and after.hello.data["turn"] == ""

@@ -96,6 +96,7 @@ class TerminalBridge:
         self._queue_size = queue_size
         self._confirm_seconds = confirm_seconds
         self._terminals: list[Terminal] = []
+        self._running_turns: dict[str, str] = {}  # by session
         self._confirmations: dict[str, _Confirmation] = {}
         # Keys that were confirmed before they were sent.
         self._confirmed_early: dict[str, None] = {}
@@ -128,7 +129,8 @@ class TerminalBridge:
         Raises `StoreError`."""
         feed = DeliveryFeed(self._outbox, self.name, session, inbox_id, after)
         terminal = Terminal(session, feed, asyncio.Queue())
-        hello = {"session": session, "version": __version__, "id": str(feed.start_mark)}
+        turn = self._running_turns.get(session, "")
+        hello = {"session": session, "version": __version__, "id": str(feed.start_mark), "turn": turn}
         terminal.queue.put_nowait(("hello", hello))
         if trouble := self.find_disk_trouble():
             notice = NoticeKind.DISK_TROUBLE.fill(text=trouble)
@@ -247,6 +249,10 @@ class TerminalBridge:
         return "deliver", data
 
     def show(self, event: TurnEvent, target: str) -> None:
+        if event.kind == "turn" and event.data["state"] == "started":
+            self._running_turns[event.session] = event.turn
+        elif event.kind == "turn":
+            self._running_turns.pop(event.session, None)
         for terminal in [t for t in self._terminals if t.session == event.session]:
             self._put(terminal, (event.kind, {**event.data, "turn": event.turn}))
 

@@ -91,6 +91,9 @@ export const NOTHING_WRITTEN = { turn: "", blocks: [], steps: [], notice: "" };
 
 export function written(now, name, data) {
   switch (name) {
+    // What began before the connection was lost may have ended meanwhile.
+    case "connected":
+      return data.turn === now.turn ? now : { ...NOTHING_WRITTEN, turn: data.turn };
     case "turn":
       return data.state === "started" ? { ...NOTHING_WRITTEN, turn: data.turn } : NOTHING_WRITTEN;
     case "delta": {
