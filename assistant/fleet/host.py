@@ -63,7 +63,7 @@ class FleetHost:
                     self._close_all()
                 try:
                     async with asyncio.timeout(LEASE_SECONDS):
-                        await self._look()
+                        await self._tend_homes()
                 except (AssistantError, OSError) as error:
                     log.error("the homes cannot be looked after", error=str(error) or "PostgreSQL does not answer")
                     if stop.is_set() and all(running.is_ended for running in self._homes.values()):
@@ -84,7 +84,7 @@ class FleetHost:
         for running in self._homes.values():
             running.close()
 
-    async def _look(self) -> None:
+    async def _tend_homes(self) -> None:
         """Renew the leases if it is time, end what was lost or moves, release what has ended, take what is free."""
         sent = asyncio.get_running_loop().time()
         if sent - self._renewed_at >= _RENEW_EVERY:

@@ -171,13 +171,13 @@ class FleetTables(PostgresSession):
         removed."""
         await self._change("UPDATE nocturne_fleet_hosts SET seen_at = clock_timestamp() WHERE host = %s", host)
         statement = f"UPDATE nocturne_fleet_homes h SET until = {_LATER} WHERE {_IS_HELD} RETURNING {_HELD}"
-        return await self._held(statement, host, process)
+        return await self._query_held(statement, host, process)
 
     async def read_held(self, host: str, process: str) -> dict[str, HeldHome]:
         """As `renew`, without renewing."""
-        return await self._held(f"SELECT {_HELD} FROM nocturne_fleet_homes h WHERE {_IS_HELD}", host, process)
+        return await self._query_held(f"SELECT {_HELD} FROM nocturne_fleet_homes h WHERE {_IS_HELD}", host, process)
 
-    async def _held(self, statement: str, host: str, process: str) -> dict[str, HeldHome]:
+    async def _query_held(self, statement: str, host: str, process: str) -> dict[str, HeldHome]:
         async with self._session() as connection:
             cursor = await connection.execute(statement, {"host": host, "process": process})
             return {row[0]: HeldHome(*row) for row in await cursor.fetchall()}

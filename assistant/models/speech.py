@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -55,7 +56,7 @@ _MARKS = re.compile(r"https?://\S+|\*\*|__|^[ \t]*(?:#+|>|[-*+])[ \t]+|^\|[-:| ]
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechConfig:
+class SpeechToTextConfig:
     """`minute_usd`: what a minute of sound costs, 0 for nothing."""
 
     url: str
@@ -66,7 +67,7 @@ class SpeechConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class SpokenConfig:
+class TextToSpeechConfig:
     """`thousand_usd`: what 1,000 characters cost, 0 for nothing."""
 
     url: str
@@ -77,40 +78,71 @@ class SpokenConfig:
     seconds: float
 
 
-class TextToSpeech:
-    def __init__(self, config: SpokenConfig, ledger: LedgerPort, clock: Callable[[], datetime]) -> None:
-        self._config = config
+@dataclass(slots=True)
+class _Cost:
+    usage: Usage
+
+
+class _SpeechAddress:
+    """What both ways have in common: the client, the ledger, and what a person is told of a failure."""
+
+    def __init__(
+        self, config: SpeechToTextConfig | TextToSpeechConfig, ledger: LedgerPort, clock: Callable[[], datetime]
+    ) -> None:
+        self._url, self._key, self._seconds = config.url, config.key, config.seconds
         self._ledger = ledger
         self._clock = clock
         self._host = host_of_address(config.url)
+
+    @contextmanager
+    def _paid(self, call: ModelCall, usage: Usage) -> Iterator[_Cost]:
+        """Reserve a call, and settle it after the block: what it cost, `usage` unless the block knows better. What goes
+        wrong in the block is a `ModelError`; a call that was refused cost nothing."""
+        reservation = self._ledger.reserve(call, self._clock())
+        cost = _Cost(usage)
+        try:
+            yield cost
+        except openai.APIStatusError as error:
+            cost.usage = Usage()
+            raise ModelError(f"{self._host} refused it ({_reason(error)}).", kind="bad_request") from error
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
+            raise ModelError(f"{self._host} did not answer.", kind="network") from error
+        except TimeoutError as error:
+            raise ModelError(f"{self._host} took longer than {self._seconds:g} s.", kind="network") from error
+        finally:
+            self._ledger.settle_reservation(reservation, cost.usage, self._clock())
+
+    def _client(self) -> AsyncOpenAI:
+        # Local servers want no key, the SDK insists on one.
+        return AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=self._url.rstrip("/"),
+            max_retries=0,
+            timeout=httpx2.Timeout(self._seconds, connect=min(self._seconds, _CONNECT_SECONDS)),
+        )
+
+
+class TextToSpeech(_SpeechAddress):
+    def __init__(self, config: TextToSpeechConfig, ledger: LedgerPort, clock: Callable[[], datetime]) -> None:
+        super().__init__(config, ledger, clock)
+        self._config = config
 
     async def speak(self, text: str, session: str) -> bytes:
         """Return a text as speech, Ogg Opus; what is beyond 4,000 characters is not spoken. Raises `ModelError`."""
         said = readable_aloud(text)[:_MOST_SPOKEN]
         if not said:
             raise ModelError("It has no words.", kind="bad_request")
-        config = self._config
-        usage = Usage(input=len(said), cost_usd=len(said) / 1000 * config.thousand_usd)
-        call = ModelCall("speech", "openai", config.model, usage.input, 0, usage.cost_usd, session)
-        reservation = self._ledger.reserve(call, self._clock())
-        try:
+        usage = Usage(input=len(said), cost_usd=len(said) / 1000 * self._config.thousand_usd)
+        call = ModelCall("speech", "openai", self._config.model, usage.input, 0, usage.cost_usd, session)
+        with self._paid(call, usage):
             sound = await self._ask(said)
-        except openai.APIStatusError as error:
-            usage = Usage()
-            raise ModelError(f"{self._host} refused it ({_reason(error)}).", kind="bad_request") from error
-        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
-            raise ModelError(f"{self._host} did not answer.", kind="network") from error
-        except TimeoutError as error:
-            raise ModelError(f"{self._host} took longer than {config.seconds:g} s.", kind="network") from error
-        finally:
-            self._ledger.settle_reservation(reservation, usage, self._clock())
         if not sound.startswith(b"OggS"):
             raise ModelError(f"{self._host} gave an answer that is no recording.", kind="bad_request")
         return sound
 
     async def _ask(self, text: str) -> bytes:
         config = self._config
-        async with _client(config.url, config.key, config.seconds) as client, asyncio.timeout(config.seconds):
+        async with self._client() as client, asyncio.timeout(config.seconds):
             asked = client.audio.speech.with_streaming_response.create(
                 input=text, model=config.model, voice=config.voice, response_format="opus"
             )
@@ -131,22 +163,10 @@ def readable_aloud(markdown: str) -> str:
     return _MARKS.sub("", text).strip()
 
 
-def _client(url: str, key: str, seconds: float) -> AsyncOpenAI:
-    # Local servers want no key, the SDK insists on one.
-    return AsyncOpenAI(
-        api_key=key or "none",
-        base_url=url.rstrip("/"),
-        max_retries=0,
-        timeout=httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
-    )
-
-
-class SpeechToText:
-    def __init__(self, config: SpeechConfig, ledger: LedgerPort, clock: Callable[[], datetime]) -> None:
+class SpeechToText(_SpeechAddress):
+    def __init__(self, config: SpeechToTextConfig, ledger: LedgerPort, clock: Callable[[], datetime]) -> None:
+        super().__init__(config, ledger, clock)
         self._config = config
-        self._ledger = ledger
-        self._clock = clock
-        self._host = host_of_address(config.url)
 
     async def transcribe(self, data: bytes, mime: str, session: str) -> str:
         """What is said in a recording. Raises `ModelError`, also where nothing is."""
@@ -154,28 +174,18 @@ class SpeechToText:
             raise ModelError(f"{mime} is no format that can be turned into text.", kind="bad_request")
         if len(data) > MAX_AUDIO_BYTES:
             raise ModelError("The recording is larger than 25 MB.", kind="bad_request")
-        reservation = self._ledger.reserve(self._call(len(data) * 8 / _FEWEST_BITS, session), self._clock())
         # Until something else is known, a call that is cut off has cost what it usually costs.
-        usage = self._usage(len(data) * 8 / _USUAL_BITS)
-        try:
+        usual = self._usage(len(data) * 8 / _USUAL_BITS)
+        with self._paid(self._call(len(data) * 8 / _FEWEST_BITS, session), usual) as cost:
             answer = await self._ask(data, f"voice.{ending}")
             reported = getattr(answer, "usage", None)
             if isinstance(seconds := getattr(reported, "seconds", None), int | float):
-                usage = self._usage(seconds)
+                cost.usage = self._usage(seconds)
             return _text_of(answer, self._host)
-        except openai.APIStatusError as error:
-            usage = Usage()
-            raise ModelError(f"{self._host} refused it ({_reason(error)}).", kind="bad_request") from error
-        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
-            raise ModelError(f"{self._host} did not answer.", kind="network") from error
-        except TimeoutError as error:
-            raise ModelError(f"{self._host} took longer than {self._config.seconds:g} s.", kind="network") from error
-        finally:
-            self._ledger.settle_reservation(reservation, usage, self._clock())
 
     async def _ask(self, data: bytes, name: str) -> Any:
         config = self._config
-        async with _client(config.url, config.key, config.seconds) as client, asyncio.timeout(config.seconds):
+        async with self._client() as client, asyncio.timeout(config.seconds):
             return await client.audio.transcriptions.create(
                 file=(name, data), model=config.model, response_format="json"
             )

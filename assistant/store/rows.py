@@ -150,18 +150,18 @@ def parse_time(stored: str) -> datetime:
     return datetime.fromisoformat(stored)
 
 
+_STORED_AS_THEY_ARE = frozenset({int, float, bytes, type(None)})
+
+
 def stored_row(row: Sequence[Any]) -> list[Any]:
     """Return parameters as they are stored: times in their form, text with valid Unicode (`clean_text`)."""
-    return [
-        value
-        if type(value) is int or type(value) is bytes
-        else format_time(value)
-        if isinstance(value, datetime)
-        else clean_text(value)
-        if isinstance(value, str)
-        else value
-        for value in row
-    ]
+    return [value if type(value) in _STORED_AS_THEY_ARE else _stored(value) for value in row]
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return format_time(value)
+    return clean_text(value) if isinstance(value, str) else value
 
 
 def clean_text(text: str) -> str:

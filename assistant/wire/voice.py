@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from assistant.core.jobs import DeliveryTarget
@@ -18,32 +19,28 @@ def build_voice_messages(base: Base) -> VoiceMessages:
     voice, stores = base.settings.values.voice, base.stores
 
     def load() -> Transcriber:
-        from assistant.models.speech import SpeechConfig, SpeechToText  # importing the SDK takes a second
+        from assistant.models.speech import SpeechToText, SpeechToTextConfig  # importing the SDK takes a second
 
-        config = SpeechConfig(voice.url, _key(base), voice.model, voice.minute_usd, voice.timeout_seconds)
+        config = SpeechToTextConfig(voice.url, _key(base), voice.model, voice.minute_usd, voice.timeout_seconds)
         return SpeechToText(config, stores.ledger, base.clock)
 
-    def tell(item: InboxItem, notice: Notice) -> None:
-        _tell(base, item, notice)
-
-    return VoiceMessages(load if voice.url else None, stores.voice_messages, stores.workspace, tell, base.clock)
+    return VoiceMessages(
+        load if voice.url else None, stores.voice_messages, stores.workspace, partial(_tell, base), base.clock
+    )
 
 
 def build_spoken_answers(base: Base) -> SpokenAnswers:
     voice, stores = base.settings.values.voice, base.stores
 
     def load() -> Speaker:
-        from assistant.models.speech import SpokenConfig, TextToSpeech
+        from assistant.models.speech import TextToSpeech, TextToSpeechConfig
 
-        config = SpokenConfig(
+        config = TextToSpeechConfig(
             voice.url, _key(base), voice.speech_model, voice.speech_voice, voice.speech_usd, voice.timeout_seconds
         )
         return TextToSpeech(config, stores.ledger, base.clock)
 
-    def tell(item: InboxItem, notice: Notice) -> None:
-        _tell(base, item, notice)
-
-    return SpokenAnswers(load if voice.url else None, voice.speak, stores.outbox, tell, base.clock)
+    return SpokenAnswers(load if voice.url else None, voice.speak, stores.outbox, partial(_tell, base), base.clock)
 
 
 def _key(base: Base) -> str:
