@@ -38,6 +38,8 @@ async def priced(home: Path, **environ: str) -> AsyncIterator[tuple[LiveApp, Scr
         answers.provider = by.provider = "anthropic"
         by.name = LITTLE
         for number in range(28):
+            # What the next turn needs is ready before it.
+            await it.app.background_compaction.wait_until_idle()
             await it.say(f"walk {number}: I went along the shore and back over the hill. " * 12)
             await it.wait_idle()
         yield it, answers, by
