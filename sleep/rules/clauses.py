@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from assistant.core.dataclass import dataclass
@@ -67,6 +68,7 @@ def is_order(clause: str) -> bool:
     return bool(_ORDER.match(start))
 
 
+@lru_cache(maxsize=4096)
 def is_standing_instruction(clause: str) -> bool:
     """Return whether it says how something should be done from now on."""
     start = strip_opening_words(expand_shorthand(clause))
@@ -77,17 +79,16 @@ def is_standing_instruction(clause: str) -> bool:
 
 def find_standing_wishes(text: str) -> list[str]:
     """Return the sentences of a person's message that say how they want things done, or answered, from now on."""
-    return [
-        sentence.text
-        for sentence in split_sentences(text)
-        if not sentence.is_question
-        and (
-            _ABOUT_ANSWERS.search(sentence.own_text)
-            or any(
-                is_standing_instruction(sentence.own_text[start:end]) for start, end in find_clauses(sentence.own_text)
-            )
-        )
-    ]
+    return [sentence.text for sentence in split_sentences(text) if _is_standing_wish(sentence)]
+
+
+@lru_cache(maxsize=4096)
+def _is_standing_wish(sentence: Sentence) -> bool:
+    if sentence.is_question:
+        return False
+    own = sentence.own_text
+    clauses = (own[start:end] for start, end in find_clauses(own))
+    return bool(_ABOUT_ANSWERS.search(own)) or any(map(is_standing_instruction, clauses))
 
 
 def is_hypothetical(clause: str) -> bool:

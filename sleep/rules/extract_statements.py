@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 from typing import Literal
 
 from assistant.core.dataclass import dataclass
@@ -191,6 +192,8 @@ def _of_one(first: ExtractedStatement, second: ExtractedStatement) -> ExtractedS
     return replace(first, content=content, importance=weight, is_correction=first.is_correction or second.is_correction)
 
 
+# A compaction that is planned again, and the sleep after it, look at the same sentences.
+@lru_cache(maxsize=4096)
 def _statement_of_sentence(sentence: Sentence, announced: bool, noted: bool) -> ExtractedStatement | None:
     """`announced`: the sentence before announced a correction; `noted`: the assistant confirmed it."""
     own = sentence.own_text[:_LONGEST]

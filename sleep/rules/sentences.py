@@ -77,12 +77,17 @@ class Sentence:
     @property
     def is_question(self) -> bool:
         """Return whether it is a question, by question mark or word order."""
-        bare = self.own_text.rstrip(".!。！… ")
-        return bool(_MARK.search(self.own_text) or _ASKS.match(self.own_text) or _ASKS_CJK.search(bare))
+        return _is_question(self.own_text)
 
     @property
     def has_question_mark(self) -> bool:
         return bool(_MARK.search(self.own_text))
+
+
+@lru_cache(maxsize=4096)
+def _is_question(own_text: str) -> bool:
+    bare = own_text.rstrip(".!。！… ")
+    return bool(_MARK.search(own_text) or _ASKS.match(own_text) or _ASKS_CJK.search(bare))
 
 
 def split_sentences(text: str) -> list[Sentence]:
