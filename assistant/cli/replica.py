@@ -139,6 +139,9 @@ def restore(force: bool) -> ReplicaProof:
     print_text(f"Restored {settings.home.path}: {_proof_line(proof)}. It is this machine's from now on.")
     if proof.former_home is not None:
         print_text(f"What was there before is kept in {proof.former_home}; remove it when you no longer need it.")
+        former = proof.former_home / settings.home.secrets.name
+        if former.exists() and not settings.home.secrets.exists():
+            print_text(f"The copy has no secrets: what you had set is in {former}.")
     return proof
 
 

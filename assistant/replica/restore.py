@@ -1,13 +1,12 @@
 """Restores a data folder from the replica, or verifies it.
 
 The target folder is only changed once the base and all later changes were downloaded, assembled, opened as a data
-folder and found intact. Files that are not in backups (keys of bridges, secrets) are put in place last.
+folder and found intact. What was there before is set aside whole: old keys of bridges do not belong to a newer home.
 """
 
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
@@ -24,7 +23,6 @@ from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.files import WriteThrottle
 
 _CHANGES_AT_ONCE = 50
-_LATE = ("bridges", "secrets.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +67,14 @@ class ReplicaReader:
         epoch = await self._database.claim(holder.name, machine, state.epoch)
         # No changes are added from here on.
         copy = await self._download(await self.find_state(), folder)
-        late = folder / "late"
         restored = await asyncio.to_thread(
             self._restorer.restore_unpacked,
-            lambda target: _assemble(folder, target, self._decrypt, late),
+            lambda target: _assemble(folder, target, self._decrypt),
             home,
             now,
             force=force,
-            index=False,  # a person is waiting; the index is built later
+            whole=True,
         )
-        for path in sorted(late.iterdir()) if late.exists() else ():
-            if not (home / path.name).exists():
-                shutil.move(path, home / path.name)
         save_holder(home, Holder(holder.name, epoch))
         return copy, restored
 
@@ -116,8 +110,8 @@ class ReplicaReader:
         return data if self._decrypt is None else await asyncio.to_thread(self._decrypt, data)
 
 
-def _assemble(folder: Path, home: Path, decrypt: ChangeBytes | None, late: Path | None = None) -> BackupManifest:
-    """Assemble the download in a new folder. Files to put in place last are moved to `late`."""
+def _assemble(folder: Path, home: Path, decrypt: ChangeBytes | None) -> BackupManifest:
+    """Assemble the download in a new folder."""
     manifest = unpack_backup_file(folder / "base.tar.gz", home, WriteThrottle(throttled=False))
     # Changes alone do not make a database that the base lacks because it was damaged.
     databases = {entry.path for entry in manifest.files}
@@ -125,8 +119,4 @@ def _assemble(folder: Path, home: Path, decrypt: ChangeBytes | None, late: Path 
         shipment = unpack(path.read_bytes(), decrypt)
         known = {name: pages for name, pages in shipment.databases.items() if name in databases}
         apply_shipment(replace(shipment, databases=known), home)
-    for name in _LATE:
-        if late is not None and (home / name).exists():
-            late.mkdir(exist_ok=True)
-            shutil.move(home / name, late / name)
     return manifest
