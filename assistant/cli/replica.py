@@ -25,7 +25,7 @@ from assistant.core.text import format_bytes, pluralize
 from assistant.service.home_lock import home_lock
 from assistant.settings.settings import Settings
 from assistant.store.replicated import set_replicated
-from assistant.wire.replica import build_replica_reader, open_replica
+from assistant.wire.replica import build_replica_reader, open_bases, open_replica
 
 if TYPE_CHECKING:
     from assistant.replica.postgres import ReplicaDatabase
@@ -166,6 +166,7 @@ def detach() -> bool:
             return False, "The server has no copy."
         if holder is None or holder.name != state.holder:
             return False, "The server's copy is another machine's, and stays there."
+        await open_bases(settings, database).remove_others(state.epoch, 0)
         await database.delete(state.epoch)
         return True, "The server's copy is deleted."
 
@@ -206,8 +207,9 @@ async def _read_status(settings: Settings, database: ReplicaDatabase) -> Replica
         raise UsageError(f"The replica has no home {database.home!r} yet: the assistant makes it when it runs.")
     holder = load_holder(settings.home.path)
     is_ours = holder is not None and holder.name == state.holder
+    listed = await open_bases(settings, database).find_list(state.base)
     return ReplicaReport(
-        ok=is_ours and bool(state.base),
+        ok=is_ours and state.base_at is not None,
         home_name=state.home,
         machine=state.machine,
         is_ours=is_ours,
@@ -216,7 +218,7 @@ async def _read_status(settings: Settings, database: ReplicaDatabase) -> Replica
         changed_at=state.changed_at,
         base_at=state.base_at,
         changes=state.sequence - state.base_after,
-        bytes=sum(await database.sum_bytes()),
+        bytes=sum(await database.sum_bytes()) + (listed.bytes if listed is not None and listed.place else 0),
         standbys=await database.list_standbys(),
     )
 

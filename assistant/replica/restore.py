@@ -7,7 +7,6 @@ folder and found intact. What was there before is set aside whole: old keys of b
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from assistant.backup.restore import BackupRestorer, RestoredHome, VerifiedBacku
 from assistant.core.backups import BackupManifest
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, UsageError
+from assistant.replica.bases import BaseStore
 from assistant.replica.holder import Holder, save_holder
 from assistant.replica.postgres import ReplicaDatabase, ReplicaState
 from assistant.replica.shipment import ChangeBytes, apply_shipment, unpack
@@ -35,8 +35,10 @@ class ReplicaCopy:
 
 
 class ReplicaReader:
-    def __init__(self, database: ReplicaDatabase, decrypt: ChangeBytes | None, restorer: BackupRestorer) -> None:
-        self._database, self._decrypt, self._restorer = database, decrypt, restorer
+    def __init__(
+        self, database: ReplicaDatabase, bases: BaseStore, decrypt: ChangeBytes | None, restorer: BackupRestorer
+    ) -> None:
+        self._database, self._bases, self._decrypt, self._restorer = database, bases, decrypt, restorer
 
     async def find_state(self) -> ReplicaState:
         """Return the state. Raises `UsageError` if the replica has no folder of this name, or no complete base."""
@@ -51,7 +53,7 @@ class ReplicaReader:
 
     async def verify(self, folder: Path, now: datetime) -> tuple[ReplicaCopy, VerifiedBackup]:
         """Assemble the data folder in `folder` and open it there. Raises `CorruptStore`, `StoreError`."""
-        copy = await self._download(await self.find_state(), folder)
+        copy = await self._download_changes(*await self._download_base(folder), folder)
         return copy, await asyncio.to_thread(
             self._restorer.verify_unpacked, folder / "home", lambda home: _assemble(folder, home, self._decrypt), now
         )
@@ -59,14 +61,16 @@ class ReplicaReader:
     async def take_over(
         self, home: Path, folder: Path, machine: str, now: datetime, *, force: bool
     ) -> tuple[ReplicaCopy, RestoredHome]:
-        """Become the owner and restore into `home`. From the beginning the former owner stores nothing more. `folder`
-        is for downloads. Raises `UsageError`, `CorruptStore`, `StoreError`."""
-        state = await self.find_state()
+        """Become the owner and restore into `home`. Once the base is here and intact, the former owner stores nothing
+        more. `folder` is for downloads. Raises `UsageError`, `CorruptStore`, `StoreError`."""
         self._restorer.require_free(home, force=force)
+        state, size = await self._download_base(folder)
         holder = Holder.draw()
         epoch = await self._database.claim(holder.name, machine, state.epoch)
         # No changes are added from here on.
-        copy = await self._download(await self.find_state(), folder)
+        if (fresh := await self.find_state()).base != state.base:
+            fresh, size = await self._download_base(folder)
+        copy = await self._download_changes(fresh, size, folder)
         restored = await asyncio.to_thread(
             self._restorer.restore_unpacked,
             lambda target: _assemble(folder, target, self._decrypt),
@@ -78,14 +82,23 @@ class ReplicaReader:
         save_holder(home, Holder(holder.name, epoch))
         return copy, restored
 
-    async def _download(self, state: ReplicaState, folder: Path) -> ReplicaCopy:
-        """Download the base to one file, and each change to a file of its own."""
+    async def _download_base(self, folder: Path) -> tuple[ReplicaState, int]:
+        """Download the base to one file; return the state and the base's size. Raises `CorruptStore`."""
+        state = await self.find_state()
         size = 0
-        with (folder / "base.tar.gz").open("wb") as file:
-            async for part in self._read_base(state.base):
-                data = await self._decrypted(part)
-                size += len(part)
-                file.write(data)
+        try:
+            with (folder / "base.tar.gz").open("wb") as file:
+                async for part in self._bases.read(state.base):
+                    file.write(await self._decrypted(part))
+                    size += len(part)
+        except CorruptStore:
+            if (await self.find_state()).base == state.base:
+                raise
+            return await self._download_base(folder)  # a new base replaced it meanwhile
+        return state, size
+
+    async def _download_changes(self, state: ReplicaState, size: int, folder: Path) -> ReplicaCopy:
+        """Download each change since the base to a file of its own. Raises `CorruptStore`."""
         (folder / "changes").mkdir()
         expected = state.base_after
         while expected < state.sequence:
@@ -99,12 +112,6 @@ class ReplicaReader:
             if not changes:
                 raise CorruptStore(f"The replica lacks changes after {expected}. Nothing was restored.")
         return ReplicaCopy(state, expected - state.base_after, size)
-
-    async def _read_base(self, base: int) -> AsyncIterator[bytes]:
-        part = 0
-        while (data := await self._database.read_base_part(base, part)) is not None:
-            yield data
-            part += 1
 
     async def _decrypted(self, data: bytes) -> bytes:
         return data if self._decrypt is None else await asyncio.to_thread(self._decrypt, data)

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Literal
 
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import ReplicaLost, ReplicaUnavailable, StoreError
+from assistant.core.errors import AssistantError, ReplicaLost, ReplicaUnavailable, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.text import pluralize
+from assistant.replica.bases import BaseStore
 from assistant.replica.capture import CaptureGap, HomeCapture
 from assistant.replica.holder import Holder, load_holder, save_holder
 from assistant.replica.postgres import ReplicaDatabase
@@ -32,9 +33,7 @@ log = get_logger()
 
 SECONDS_BETWEEN = 1.0
 _LEAST_SECONDS_BETWEEN_TRIES, _MAX_SECONDS_BETWEEN_TRIES = 0.25, 30.0
-_BASE_EVERY = timedelta(hours=24)
 _BASE_TRY_EVERY = timedelta(minutes=1)
-_PART_BYTES = 4 << 20
 # While the replica is unreachable the write-ahead logs grow; above this size they are dropped for a new base.
 _MOST_UNREAD_BYTES = 128 << 20
 
@@ -50,6 +49,8 @@ class ReplicaOptions:
     timeout_seconds: float
     encrypt: ChangeBytes | None
     machine: str
+    is_base_due: Callable[[datetime, datetime], bool]
+    """Whether the base of the first time is to be replaced at the second: each night."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +68,16 @@ class Replicator:
         home: Path,
         capture: HomeCapture,
         database: ReplicaDatabase,
-        base_database: ReplicaDatabase,
+        bases: BaseStore,
         options: ReplicaOptions,
         make_base: MakeBase,
         *,
         is_erasing: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
-        """`base_database` is a second connection, so that storing a base does not delay shipments."""
+        """`bases` has a second connection, so that storing a base does not delay shipments."""
         self._home, self._capture, self._options = home, capture, options
-        self._database, self._base_database = database, base_database
+        self._database, self._bases = database, bases
         self._make_base, self._is_erasing, self._clock = make_base, is_erasing, clock
         self._holder: Holder | None = None
         self._sequence = 0
@@ -85,7 +86,8 @@ class Replicator:
         self._is_reading = False  # whether what is read follows what was read before
         self._base_wanted = True
         self._base: asyncio.Task[tuple[int, int]] | None = None
-        self._base_after = 0
+        self._base_number, self._base_trouble = 0, ""
+        self._removal_at: datetime | None = None  # when files of earlier bases are to be deleted
         self._base_at: datetime | None = None
         self._base_retry_at: datetime | None = None
         self._waiting: list[asyncio.Future[None]] = []
@@ -133,7 +135,7 @@ class Replicator:
                 "replica detach` makes this folder independent."
             ]
         if self._down_since is None or not self._trouble:
-            return []
+            return [self._base_trouble] if self._base_trouble else []
         since = f"{self._down_since:%Y-%m-%d %H:%M} UTC"
         risk = f"{pluralize(self._at_risk, 'message')} since {since}" if self._at_risk else f"what comes since {since}"
         return [f"{self._trouble} On this machine alone: {risk}. It is tried again automatically."]
@@ -182,7 +184,7 @@ class Replicator:
     async def _close(self) -> None:
         self._capture.close()
         await self._database.aclose()
-        await self._base_database.aclose()
+        await self._bases.aclose()
 
     async def _run(self) -> None:
         wait = SECONDS_BETWEEN
@@ -196,7 +198,7 @@ class Replicator:
                 whole = await self._step()
             except ReplicaLost as error:
                 self._lose(error, waiting)
-            except (StoreError, OSError) as error:
+            except (AssistantError, OSError) as error:
                 self._fail(error)
                 self._failures += 1
                 # The next attempt may succeed for these callers.
@@ -276,6 +278,7 @@ class Replicator:
         await self._send_queue()
         if base_is_made:
             await self._finish_base()
+        await self._remove_earlier_bases()
         return self._base_at is not None
 
     def _read(self) -> None:
@@ -323,14 +326,13 @@ class Replicator:
 
     def _begin_base(self) -> None:
         now = self._clock()
-        if self._base_at is not None and now - self._base_at > _BASE_EVERY:
+        if self._base_at is not None and self._options.is_base_due(self._base_at, now):
             self._base_wanted = True
         if self._base is not None or not self._base_wanted or self._is_erasing():
             return
         if self._base_retry_at is not None and now < self._base_retry_at:
             return
         self._base_wanted, self._base_retry_at = False, now + _BASE_TRY_EVERY
-        self._base_after = self._sequence
         if self._is_reading:
             self._capture.resend_files()
         else:
@@ -342,19 +344,11 @@ class Replicator:
     async def _store_base(self, after: int) -> tuple[int, int]:
         """Store a base; return its number, and the number of the last change before it."""
         holder = await self._claim()
-        base = await self._base_database.next_base()
         path = await self._make_base(self._home, self._clock())
         try:
-            with path.open("rb") as file:
-                part = 0
-                while data := await asyncio.to_thread(file.read, _PART_BYTES):
-                    if self._options.encrypt is not None:
-                        data = await asyncio.to_thread(self._options.encrypt, data)
-                    await self._base_database.store_base_part(holder.epoch, base, part, data)
-                    part += 1
+            return await self._bases.store(holder.epoch, path, self._options.encrypt), after
         finally:
             path.unlink(missing_ok=True)
-        return base, after
 
     async def _finish_base(self) -> None:
         """Make a stored base valid, once everything written while it was made is in the replica."""
@@ -365,10 +359,28 @@ class Replicator:
             base, after = task.result()
             holder = await self._claim()
             await self._database.finish_base(holder.epoch, base, after, self._sequence)
-        except BaseException:
+        except BaseException as error:
             self._base_wanted = True
             if self._base_at is None:
                 self._is_reading = False
-            raise
-        self._base_at, self._base_retry_at = self._clock(), None
+            if self._base_at is None or isinstance(error, ReplicaLost) or not isinstance(error, AssistantError):
+                raise
+            # Nothing is at risk: the earlier base and all changes since are there.
+            log.error("the replica got no new base", error=str(error))
+            self._base_trouble = f"The replica got no new whole copy: {error} It is tried again automatically."
+            return
+        self._base_at, self._base_retry_at, self._base_trouble = self._clock(), None, ""
+        self._base_number, self._removal_at = base, self._base_at
         log.info("the replica has a new base", base=base)
+
+    async def _remove_earlier_bases(self) -> None:
+        now = self._clock()
+        if self._removal_at is None or now < self._removal_at:
+            return
+        try:
+            await self._bases.remove_others((await self._claim()).epoch, self._base_number)
+        except ReplicaUnavailable as error:
+            self._removal_at = now + _BASE_TRY_EVERY
+            self._base_trouble = f"An earlier whole copy was not deleted: {error} It is tried again automatically."
+        else:
+            self._removal_at, self._base_trouble = None, ""
