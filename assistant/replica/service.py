@@ -25,7 +25,7 @@ from assistant.core.logger import get_logger
 from assistant.core.text import pluralize
 from assistant.replica.bases import BaseStore
 from assistant.replica.capture import CaptureGap, HomeCapture
-from assistant.replica.holder import Holder, load_holder, save_holder
+from assistant.replica.holder import Holder, load_holder, save_holder, save_remembered, take_remembered
 from assistant.replica.postgres import ReplicaDatabase
 from assistant.replica.shipment import ChangeBytes, Shipment, pack
 
@@ -155,6 +155,7 @@ class Replicator:
         is retried."""
         try:
             await self._claim()
+            await self._resume()
         except ReplicaLost as error:
             await self._close()
             raise ReplicaLost(
@@ -174,8 +175,8 @@ class Replicator:
         with contextlib.suppress(TimeoutError, StoreError, OSError):
             async with asyncio.timeout(seconds):
                 await self._task
-                if self._lost is None and self._is_reading:
-                    await self._step()
+                if self._lost is None and self._is_reading and await self._step():
+                    await self._remember()
         if self._base is not None:
             self._base.cancel()
             await asyncio.wait([self._base])
@@ -269,9 +270,9 @@ class Replicator:
         # Read after the base was made, the changes include all that was written while it was made.
         base_is_made = self._base is not None and self._base.done()
         try:
-            await asyncio.to_thread(self._read)
+            await asyncio.to_thread(self._enqueue, self._capture.read)
             await self._send_queue()
-            await asyncio.to_thread(self._checkpoint)
+            await asyncio.to_thread(self._enqueue, self._capture.checkpoint)
         except CaptureGap:
             await self._start_over()
             return False
@@ -281,14 +282,27 @@ class Replicator:
         await self._remove_earlier_bases()
         return self._base_at is not None
 
-    def _read(self) -> None:
-        self._enqueue(self._capture.read())
+    async def _resume(self) -> None:
+        """Continue from the base of before, if it is known what changed since the last stop."""
+        remembered, state = take_remembered(self._home), await self._database.read_state()
+        if remembered is None or state is None or state.base_at is None:
+            return
+        is_same = [state.sequence, state.base] == remembered["replica"] and await self._bases.is_current(state.base)
+        if is_same and await asyncio.to_thread(self._capture.resume, remembered):
+            self._is_reading, self._base_wanted = True, False
+            self._base_at, self._base_number = state.base_at, state.base
+            log.info("the replica continues", base=state.base)
 
-    def _checkpoint(self) -> None:
-        self._enqueue(self._capture.checkpoint())
+    async def _remember(self) -> None:
+        """Ship the rest at a stop, and keep for the next start that everything is there."""
+        await asyncio.to_thread(self._enqueue, lambda: self._capture.checkpoint(-1))
+        await self._send_queue()
+        remembered = self._capture.remember()
+        if remembered is not None and self._base is None and not self._base_wanted:
+            save_remembered(self._home, {**remembered, "replica": [self._sequence, self._base_number]})
 
-    def _enqueue(self, shipment: Shipment) -> None:
-        if not shipment.is_empty:
+    def _enqueue(self, read: Callable[[], Shipment]) -> None:
+        if not (shipment := read()).is_empty:
             self._queue.append(pack(shipment, self._options.encrypt))
 
     async def _send_queue(self) -> None:

@@ -67,6 +67,14 @@ def attach_replica(app: App) -> Replicator | None:
     return replicator
 
 
+async def stop_replica(app: App) -> None:
+    """Ship what is left, if there is a replica."""
+    if app.replica is not None:
+        # Closing the stores would record it after the replica.
+        app.stores.record(app.base.clock())
+        await app.replica.stop()
+
+
 def open_replica(settings: Settings) -> ReplicaDatabase:
     """Return the replica's tables; the connection is opened at first use."""
     from assistant.replica.postgres import ReplicaDatabase

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 from assistant.backup.restore import RestoredHome
+from assistant.core.calendar import utc_now
 from assistant.replica.postgres import ReplicaDatabase
 from assistant.replica.service import Replicator
 from assistant.settings.settings import Settings, load_settings
@@ -33,7 +34,7 @@ def replica_settings(home: Path, url: str, **more: str) -> Settings:
 
 @asynccontextmanager
 async def replicated(home: Path, url: str, *script: object, **more: str) -> AsyncIterator[LiveApp]:
-    async with run_app(home, *script, now=None, **replica_environ(url, **more)) as running:
+    async with run_app(home, *script, now=utc_now, **replica_environ(url, **more)) as running:
         assert running.app.replica is not None
         yield running
 
