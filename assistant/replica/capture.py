@@ -39,6 +39,7 @@ _CHECKPOINT_BYTES = 4 << 20
 _TRANSIENT = ("-wal", "-shm", "-journal")
 
 _Stamp = tuple[int, int, int]
+_UNREAD: _Stamp = (0, 0, 0)
 
 
 class CaptureGap(StoreError):
@@ -61,6 +62,7 @@ class FileLimits:
 
     secrets: bool  # whether secrets.toml does
     max_bytes: int  # of a workspace file
+    at_once: int = 32 << 20  # bytes of files in one shipment, which is made in memory
 
 
 class HomeCapture:
@@ -75,6 +77,8 @@ class HomeCapture:
         self._mark = b""
         self.too_large: tuple[str, ...] = ()
         """Workspace files that are not shipped because of their size."""
+        self.has_more = False
+        """Whether changed files were left for the next `read`."""
 
     def close(self) -> None:
         for source in self._sources.values():
@@ -166,6 +170,7 @@ class HomeCapture:
         found: dict[str, _Stamp] = {}
         changed: dict[str, bytes] = {}
         too_large = []
+        self.has_more, size = False, 0
         for entry in self._list_files():
             name = Path(entry.path).relative_to(self._home).as_posix()
             try:
@@ -174,8 +179,14 @@ class HomeCapture:
                     too_large.append(name)
                     continue
                 found[name] = _stamp(state)
-                if found[name] != self._files.get(name):
-                    changed[name] = _read_file(Path(entry.path), is_database=name.startswith("bridges/"))
+                if found[name] == self._files.get(name):
+                    continue
+                if changed and size + state.st_size > self._limits.at_once:
+                    self.has_more = True
+                    found[name] = self._files.get(name, _UNREAD)
+                    continue
+                changed[name] = _read_file(Path(entry.path), is_database=name.startswith("bridges/"))
+                size += len(changed[name])
             except FileNotFoundError:
                 found.pop(name, None)
         removed = tuple(name for name in self._files if name not in found)

@@ -49,8 +49,7 @@ class ReplicaOptions:
     timeout_seconds: float
     encrypt: ChangeBytes | None
     machine: str
-    is_base_due: Callable[[datetime, datetime], bool]
-    """Whether the base of the first time is to be replaced at the second: each night."""
+    is_base_due: Callable[[datetime, datetime], bool]  # whether a base of one time is to be replaced at another
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +123,10 @@ class Replicator:
         except TimeoutError:
             self._is_behind = True
             self._at_risk += messages
+            if not self._trouble:
+                self._fail(ReplicaUnavailable("The replica does not answer in time."))
             if refuses:
-                raise ReplicaUnavailable(self._trouble or "The replica does not answer in time.") from None
+                raise ReplicaUnavailable(self._trouble) from None
 
     def find_problems(self) -> list[str]:
         """Return what is wrong and what is at risk, one line each."""
@@ -222,8 +223,7 @@ class Replicator:
                 kept.set_result(None)
 
     def _fail(self, error: Exception) -> None:
-        if self._down_since is None:
-            self._down_since = self._clock()
+        self._down_since = self._down_since or self._clock()
         if str(error) != self._trouble:
             log.error("the replica is behind", error=str(error))
         self._trouble = str(error)
@@ -270,13 +270,13 @@ class Replicator:
         # Read after the base was made, the changes include all that was written while it was made.
         base_is_made = self._base is not None and self._base.done()
         try:
-            await asyncio.to_thread(self._enqueue, self._capture.read)
-            await self._send_queue()
-            await asyncio.to_thread(self._enqueue, self._capture.checkpoint)
+            await self._ship(self._capture.read)
+            while self._capture.has_more:
+                await self._ship(self._capture.read)
+            await self._ship(self._capture.checkpoint)
         except CaptureGap:
             await self._start_over()
             return False
-        await self._send_queue()
         if base_is_made:
             await self._finish_base()
         await self._remove_earlier_bases()
@@ -295,11 +295,14 @@ class Replicator:
 
     async def _remember(self) -> None:
         """Ship the rest at a stop, and keep for the next start that everything is there."""
-        await asyncio.to_thread(self._enqueue, lambda: self._capture.checkpoint(-1))
-        await self._send_queue()
+        await self._ship(lambda: self._capture.checkpoint(-1))
         remembered = self._capture.remember()
         if remembered is not None and self._base is None and not self._base_wanted:
             save_remembered(self._home, {**remembered, "replica": [self._sequence, self._base_number]})
+
+    async def _ship(self, read: Callable[[], Shipment]) -> None:
+        await asyncio.to_thread(self._enqueue, read)
+        await self._send_queue()
 
     def _enqueue(self, read: Callable[[], Shipment]) -> None:
         if not (shipment := read()).is_empty:
@@ -327,8 +330,7 @@ class Replicator:
         """Begin again with a new base: the changes in the replica do not lead to the current state."""
         log.warning("the replica needs a new base")
         self._queue.clear()
-        self._is_reading, self._base_wanted, self._base_at = False, True, None
-        self._base_retry_at = None
+        self._is_reading, self._base_wanted, self._base_at, self._base_retry_at = False, True, None, None
         if self._base is not None:
             self._base.cancel()
             await asyncio.wait([self._base])
@@ -342,9 +344,8 @@ class Replicator:
         now = self._clock()
         if self._base_at is not None and self._options.is_base_due(self._base_at, now):
             self._base_wanted = True
-        if self._base is not None or not self._base_wanted or self._is_erasing():
-            return
-        if self._base_retry_at is not None and now < self._base_retry_at:
+        is_early = self._base_retry_at is not None and now < self._base_retry_at
+        if self._base is not None or not self._base_wanted or is_early or self._is_erasing():
             return
         self._base_wanted, self._base_retry_at = False, now + _BASE_TRY_EVERY
         if self._is_reading:
@@ -388,13 +389,12 @@ class Replicator:
         log.info("the replica has a new base", base=base)
 
     async def _remove_earlier_bases(self) -> None:
-        now = self._clock()
-        if self._removal_at is None or now < self._removal_at:
+        if self._removal_at is None or self._clock() < self._removal_at:
             return
         try:
             await self._bases.remove_others((await self._claim()).epoch, self._base_number)
         except ReplicaUnavailable as error:
-            self._removal_at = now + _BASE_TRY_EVERY
+            self._removal_at = self._clock() + _BASE_TRY_EVERY
             self._base_trouble = f"An earlier whole copy was not deleted: {error} It is tried again automatically."
         else:
             self._removal_at, self._base_trouble = None, ""
