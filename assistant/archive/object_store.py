@@ -47,10 +47,23 @@ class LocalDurability:
     sync: Callable[[Path], None]  # a file, or a directory for the names in it
 
 
+@dataclass(frozen=True, slots=True)
+class FolderWords:
+    """What an error says of a folder."""
+
+    name: str = "archive"
+    section: str = "[archive]"  # of the settings
+    kept: str = "Nothing was cleared"
+    timeout: str = " ([archive] timeout_seconds)"
+
+
 class FsspecFolder:
     """The folder at `url`, which is not accessed before the first call. Every method raises `ArchiveUnavailable`."""
 
-    def __init__(self, url: str, timeout_seconds: float, durability: LocalDurability) -> None:
+    def __init__(
+        self, url: str, timeout_seconds: float, durability: LocalDurability, words: FolderWords | None = None
+    ) -> None:
+        self._words = words or FolderWords()
         self.display_url = url_without_credentials(url)
         self._url = url
         self._timeout = timeout_seconds
@@ -141,23 +154,23 @@ class FsspecFolder:
             fs.makedirs(posixpath.dirname(path), exist_ok=True)
 
     def _run(self, act: Callable[[], T], action: str, size: int = 0) -> T:
-        seconds = self._timeout * (1 + size // _BYTES_A_WAIT)
+        seconds, words = self._timeout * (1 + size // _BYTES_A_WAIT), self._words
+        it = f"The {words.name} at {self.display_url}"
         outcome: Future[T] = Future()
         threading.Thread(target=_act, args=(act, outcome), name="archive", daemon=True).start()
         try:
             error = outcome.exception(seconds)
         except TimeoutError:
             raise ArchiveUnavailable(
-                f"The archive at {self.display_url} did not answer within {seconds:g} s ([archive] timeout_seconds). "
-                "Nothing was cleared; it is tried again later."
+                f"{it} did not answer within {seconds:g} s{words.timeout}. {words.kept}; it is tried again later."
             ) from None
         if isinstance(error, FileNotFoundError):
-            raise ArchiveMissing(f"The archive at {self.display_url} could not be {action}: it is not there.") from None
+            raise ArchiveMissing(f"{it} could not be {action}: it is not there.") from None
         if error is not None:
             # Not chained: the error of a file system may contain the address with its credentials.
             raise ArchiveUnavailable(
-                f"The archive at {self.display_url} could not be {action}: {self._reason(error)}. Nothing was cleared; "
-                "see [archive] in the settings. It is tried again later."
+                f"{it} could not be {action}: {self._reason(error)}. {words.kept}; see {words.section} in the "
+                "settings. It is tried again later."
             ) from None
         return outcome.result()
 

@@ -130,23 +130,28 @@ class BackupRestorer:
             )
 
     def restore_unpacked(
-        self, unpack: Unpack, home: Path, now: datetime, *, force: bool, path: Path = _NO_FILE, index: bool = True
+        self, unpack: Unpack, home: Path, now: datetime, *, force: bool, path: Path = _NO_FILE, whole: bool = False
     ) -> RestoredHome:
-        """As `restore`, with what `unpack` puts into a new folder. Without `index` the assistant makes the search index
-        when it runs."""
+        """As `restore`, with what `unpack` puts into a new folder. `whole`: that has the keys of bridges and the
+        secrets too, so nothing old stays; the assistant makes the search index when it runs."""
         self.require_free(home, force=force, path=path)
         keep = _entries_to_keep(home, path, self._folder)
+        if whole and self._folder.is_in_home:
+            keep.clear()  # old backups are kept with the rest; the restored home would delete them in time
         prepare_home(home)
         unpacked = staging_folder(home)
         try:
             manifest = unpack(unpacked)
-            report = self._check(unpacked, manifest, now, index=index)
+            report = self._check(unpacked, manifest, now, index=not whole)
             require_no_conflict(home, keep)
         except BaseException:
             remove_staging(home)
             raise
         erased_ids, unfinished = tuple(find_unredacted_messages(home, unpacked)), any(home.glob(PLAN_FILES))
-        aside = replace_home(home, now, keep)
+        if whole and not list_occupants(home, keep):
+            # A new machine, where only secrets were set so far: they stay unless there are others.
+            keep += [path.name for path in home.iterdir() if not (unpacked / path.name).exists()]
+        aside = replace_home(home, now, keep, whole=whole)
         return RestoredHome(path, manifest, report, home, home / aside if aside else None, erased_ids, unfinished)
 
     def _check(self, home: Path, manifest: BackupManifest, now: datetime, *, index: bool) -> IntegrityReport:

@@ -25,7 +25,7 @@ from assistant.core.text import format_bytes, pluralize
 from assistant.service.home_lock import home_lock
 from assistant.settings.settings import Settings
 from assistant.store.replicated import set_replicated
-from assistant.wire.replica import build_replica_reader, open_replica
+from assistant.wire.replica import build_replica_reader, open_bases, open_replica
 
 if TYPE_CHECKING:
     from assistant.replica.postgres import ReplicaDatabase
@@ -139,6 +139,9 @@ def restore(force: bool) -> ReplicaProof:
     print_text(f"Restored {settings.home.path}: {_proof_line(proof)}. It is this machine's from now on.")
     if proof.former_home is not None:
         print_text(f"What was there before is kept in {proof.former_home}; remove it when you no longer need it.")
+        former = proof.former_home / settings.home.secrets.name
+        if former.exists() and not settings.home.secrets.exists():
+            print_text(f"The copy has no secrets: what you had set is in {former}.")
     return proof
 
 
@@ -163,6 +166,7 @@ def detach() -> bool:
             return False, "The server has no copy."
         if holder is None or holder.name != state.holder:
             return False, "The server's copy is another machine's, and stays there."
+        await open_bases(settings, database).remove_others(state.epoch, 0)
         await database.delete(state.epoch)
         return True, "The server's copy is deleted."
 
@@ -203,8 +207,9 @@ async def _read_status(settings: Settings, database: ReplicaDatabase) -> Replica
         raise UsageError(f"The replica has no home {database.home!r} yet: the assistant makes it when it runs.")
     holder = load_holder(settings.home.path)
     is_ours = holder is not None and holder.name == state.holder
+    listed = await open_bases(settings, database).find_list(state.base)
     return ReplicaReport(
-        ok=is_ours and bool(state.base),
+        ok=is_ours and state.base_at is not None,
         home_name=state.home,
         machine=state.machine,
         is_ours=is_ours,
@@ -213,7 +218,7 @@ async def _read_status(settings: Settings, database: ReplicaDatabase) -> Replica
         changed_at=state.changed_at,
         base_at=state.base_at,
         changes=state.sequence - state.base_after,
-        bytes=sum(await database.sum_bytes()),
+        bytes=sum(await database.sum_bytes()) + (listed.bytes if listed is not None and listed.place else 0),
         standbys=await database.list_standbys(),
     )
 

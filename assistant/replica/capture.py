@@ -11,11 +11,13 @@ before it was read. If somebody else made a checkpoint, `CaptureGap` is raised, 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import field
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 from assistant.core.backups import BACKUP_DATABASES, BACKUP_FILES
 from assistant.core.dataclass import dataclass
@@ -37,6 +39,7 @@ _CHECKPOINT_BYTES = 4 << 20
 _TRANSIENT = ("-wal", "-shm", "-journal")
 
 _Stamp = tuple[int, int, int]
+_UNREAD: _Stamp = (0, 0, 0)
 
 
 class CaptureGap(StoreError):
@@ -59,6 +62,7 @@ class FileLimits:
 
     secrets: bool  # whether secrets.toml does
     max_bytes: int  # of a workspace file
+    at_once: int = 32 << 20  # bytes of files in one shipment, which is made in memory
 
 
 class HomeCapture:
@@ -73,6 +77,8 @@ class HomeCapture:
         self._mark = b""
         self.too_large: tuple[str, ...] = ()
         """Workspace files that are not shipped because of their size."""
+        self.has_more = False
+        """Whether changed files were left for the next `read`."""
 
     def close(self) -> None:
         for source in self._sources.values():
@@ -88,6 +94,37 @@ class HomeCapture:
             self._open(path)
         self._log_lengths = {name: length_of_whole_lines(path, path.stat().st_size) for name, path in self._logs()}
         self._files = {}
+
+    def resume(self, remembered: Mapping[str, Any]) -> bool:
+        """Continue where `remember` ended, in another process. False if changes in between may have been overwritten
+        unread; then `begin`. Raises `StoreError`."""
+        self.close()
+        self._mark = read_checkpoint_mark(self._home)
+        for path in self._databases():
+            self._open(path)
+        # With readers open, nobody moves a write-ahead log into its database after this look.
+        databases = {path.name: _stamp(path.stat()) for path in self._databases()}
+        if (self._mark.decode(), databases) != (remembered["mark"], _stamps(remembered["databases"])):
+            return False
+        self._log_lengths, self._files = {**remembered["logs"]}, _stamps(remembered["files"])
+        return True
+
+    def remember(self) -> Mapping[str, Any] | None:
+        """Return how far everything was read, after `checkpoint(-1)`; None if a write-ahead log was not moved
+        whole. Each database gets a time of change of its own: whatever is moved into it later gives it another."""
+        if not all(source.sealed for source in self._sources.values()):
+            return None
+        databases = {}
+        for name, source in self._sources.items():
+            state = source.path.stat()
+            os.utime(source.path, ns=(state.st_atime_ns, state.st_mtime_ns - random.randrange(1, 10**9)))
+            databases[name] = _stamp(source.path.stat())
+        return {
+            "mark": self._mark.decode(),
+            "databases": databases,
+            "logs": self._log_lengths,
+            "files": self._files,
+        }
 
     def resend_files(self) -> None:
         """Ship all files again, since a base does not contain all of them."""
@@ -133,6 +170,7 @@ class HomeCapture:
         found: dict[str, _Stamp] = {}
         changed: dict[str, bytes] = {}
         too_large = []
+        self.has_more, size = False, 0
         for entry in self._list_files():
             name = Path(entry.path).relative_to(self._home).as_posix()
             try:
@@ -140,9 +178,15 @@ class HomeCapture:
                 if state.st_size > self._limits.max_bytes and name.startswith(f"{_WORKSPACE}/"):
                     too_large.append(name)
                     continue
-                found[name] = (state.st_mtime_ns, state.st_size, state.st_ino)
-                if found[name] != self._files.get(name):
-                    changed[name] = _read_file(Path(entry.path), is_database=name.startswith("bridges/"))
+                found[name] = _stamp(state)
+                if found[name] == self._files.get(name):
+                    continue
+                if changed and size + state.st_size > self._limits.at_once:
+                    self.has_more = True
+                    found[name] = self._files.get(name, _UNREAD)
+                    continue
+                changed[name] = _read_file(Path(entry.path), is_database=name.startswith("bridges/"))
+                size += len(changed[name])
             except FileNotFoundError:
                 found.pop(name, None)
         removed = tuple(name for name in self._files if name not in found)
@@ -160,12 +204,12 @@ class HomeCapture:
 
     # ------------------------------------------------------------------------------------------------------ checkpoints
 
-    def checkpoint(self) -> Shipment:
-        """Checkpoint the databases whose write-ahead log has grown, with a write lock on each; return what was written
-        just before the lock, to be shipped. Raises `CaptureGap`, `StoreError`."""
+    def checkpoint(self, least: int = _CHECKPOINT_BYTES) -> Shipment:
+        """Checkpoint the databases whose write-ahead log is longer than `least`, with a write lock on each; return what
+        was written just before the lock, to be shipped. Raises `CaptureGap`, `StoreError`."""
         rest = {}
         for name, source in self._sources.items():
-            if not source.sealed and source.position.end > _CHECKPOINT_BYTES and (pages := _checkpoint(source)):
+            if not source.sealed and source.position.end > least and (pages := _checkpoint(source)):
                 rest[name] = pages
         return Shipment(rest)
 
@@ -181,6 +225,14 @@ class HomeCapture:
 
     def _databases(self) -> list[Path]:
         return [path for name in BACKUP_DATABASES if (path := self._home / name).is_file()]
+
+
+def _stamp(state: os.stat_result) -> _Stamp:
+    return state.st_mtime_ns, state.st_size, state.st_ino
+
+
+def _stamps(remembered: Mapping[str, Sequence[int]]) -> dict[str, _Stamp]:
+    return {name: (stamp[0], stamp[1], stamp[2]) for name, stamp in remembered.items()}
 
 
 def _walk(folder: str) -> Iterator[os.DirEntry[str]]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from psycopg.errors import Diagnostic
 
 _CONNECT_SECONDS = 10
+# A server that is gone without a word is noticed in half a minute, not in hours.
+_KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 _WAIT_CANCELLED = "canceling wait for synchronous replication"
 
 
@@ -39,7 +41,10 @@ class PostgresSession:
         import psycopg
 
         connection = await psycopg.AsyncConnection.connect(
-            self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="nocturne"
+            psycopg.conninfo.make_conninfo(self._url, **_KEEPALIVE),
+            autocommit=True,
+            connect_timeout=_CONNECT_SECONDS,
+            application_name="nocturne",
         )
         connection.add_notice_handler(self._on_notice)
         # `remote_apply` is stricter, and stays.

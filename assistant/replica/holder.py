@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 
 _FILE = "run/replica.json"
+_REMEMBERED = "run/replica-resume.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,30 @@ def load_holder(home: Path) -> Holder | None:
 
 def save_holder(home: Path, holder: Holder) -> None:
     """Raises `StoreError`."""
-    path = home / _FILE
+    _save(home / _FILE, {"holder": holder.name, "epoch": holder.epoch})
+
+
+def save_remembered(home: Path, remembered: Mapping[str, Any]) -> None:
+    """Keep for the next start what the replica has at a stop. Raises `StoreError`."""
+    _save(home / _REMEMBERED, remembered)
+
+
+def take_remembered(home: Path) -> Mapping[str, Any] | None:
+    """Return what the last stop kept, once; None after a crash."""
+    path = home / _REMEMBERED
+    try:
+        remembered: Mapping[str, Any] = json.loads(path.read_bytes())
+        path.unlink()
+    except (OSError, ValueError):
+        return None
+    return remembered
+
+
+def _save(path: Path, content: Mapping[str, Any]) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = path.with_name(f"{path.name}.new")
-        fresh.write_text(json.dumps({"holder": holder.name, "epoch": holder.epoch}))
+        fresh.write_text(json.dumps(content))
         fresh.chmod(0o600)
         fresh.replace(path)
     except OSError as error:

@@ -182,6 +182,13 @@ class ReplicaDatabase(PostgresSession):
         if not stored:
             raise await self.describe_loss()
 
+    async def distrust_base(self, base: int) -> None:
+        """Record that a base was found damaged: the owner's next start makes a new one."""
+        async with self._session() as connection:
+            await connection.execute(
+                "UPDATE nocturne_homes SET base_at = NULL WHERE home = %s AND base = %s", (self.home, base)
+            )
+
     async def read_base_part(self, base: int, part: int) -> bytes | None:
         """Return a part of a base, None after the last one."""
         async with self._session() as connection:

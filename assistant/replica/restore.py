@@ -1,14 +1,12 @@
 """Restores a data folder from the replica, or verifies it.
 
 The target folder is only changed once the base and all later changes were downloaded, assembled, opened as a data
-folder and found intact. Files that are not in backups (keys of bridges, secrets) are put in place last.
+folder and found intact. What was there before is set aside whole: old keys of bridges do not belong to a newer home.
 """
 
 from __future__ import annotations
 
 import asyncio
-import shutil
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +15,7 @@ from assistant.backup.restore import BackupRestorer, RestoredHome, VerifiedBacku
 from assistant.core.backups import BackupManifest
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, UsageError
+from assistant.replica.bases import BaseStore
 from assistant.replica.holder import Holder, save_holder
 from assistant.replica.postgres import ReplicaDatabase, ReplicaState
 from assistant.replica.shipment import ChangeBytes, apply_shipment, unpack
@@ -24,7 +23,6 @@ from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.files import WriteThrottle
 
 _CHANGES_AT_ONCE = 50
-_LATE = ("bridges", "secrets.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +35,10 @@ class ReplicaCopy:
 
 
 class ReplicaReader:
-    def __init__(self, database: ReplicaDatabase, decrypt: ChangeBytes | None, restorer: BackupRestorer) -> None:
-        self._database, self._decrypt, self._restorer = database, decrypt, restorer
+    def __init__(
+        self, database: ReplicaDatabase, bases: BaseStore, decrypt: ChangeBytes | None, restorer: BackupRestorer
+    ) -> None:
+        self._database, self._bases, self._decrypt, self._restorer = database, bases, decrypt, restorer
 
     async def find_state(self) -> ReplicaState:
         """Return the state. Raises `UsageError` if the replica has no folder of this name, or no complete base."""
@@ -53,7 +53,7 @@ class ReplicaReader:
 
     async def verify(self, folder: Path, now: datetime) -> tuple[ReplicaCopy, VerifiedBackup]:
         """Assemble the data folder in `folder` and open it there. Raises `CorruptStore`, `StoreError`."""
-        copy = await self._download(await self.find_state(), folder)
+        copy = await self._download_changes(*await self._download_base(folder), folder)
         return copy, await asyncio.to_thread(
             self._restorer.verify_unpacked, folder / "home", lambda home: _assemble(folder, home, self._decrypt), now
         )
@@ -61,37 +61,44 @@ class ReplicaReader:
     async def take_over(
         self, home: Path, folder: Path, machine: str, now: datetime, *, force: bool
     ) -> tuple[ReplicaCopy, RestoredHome]:
-        """Become the owner and restore into `home`. From the beginning the former owner stores nothing more. `folder`
-        is for downloads. Raises `UsageError`, `CorruptStore`, `StoreError`."""
-        state = await self.find_state()
+        """Become the owner and restore into `home`. Once the base is here and intact, the former owner stores nothing
+        more. `folder` is for downloads. Raises `UsageError`, `CorruptStore`, `StoreError`."""
         self._restorer.require_free(home, force=force)
+        state, size = await self._download_base(folder)
         holder = Holder.draw()
         epoch = await self._database.claim(holder.name, machine, state.epoch)
         # No changes are added from here on.
-        copy = await self._download(await self.find_state(), folder)
-        late = folder / "late"
+        if (fresh := await self.find_state()).base != state.base:
+            fresh, size = await self._download_base(folder)
+        copy = await self._download_changes(fresh, size, folder)
         restored = await asyncio.to_thread(
             self._restorer.restore_unpacked,
-            lambda target: _assemble(folder, target, self._decrypt, late),
+            lambda target: _assemble(folder, target, self._decrypt),
             home,
             now,
             force=force,
-            index=False,  # a person is waiting; the index is built later
+            whole=True,
         )
-        for path in sorted(late.iterdir()) if late.exists() else ():
-            if not (home / path.name).exists():
-                shutil.move(path, home / path.name)
         save_holder(home, Holder(holder.name, epoch))
         return copy, restored
 
-    async def _download(self, state: ReplicaState, folder: Path) -> ReplicaCopy:
-        """Download the base to one file, and each change to a file of its own."""
+    async def _download_base(self, folder: Path) -> tuple[ReplicaState, int]:
+        """Download the base to one file; return the state and the base's size. Raises `CorruptStore`."""
+        state = await self.find_state()
         size = 0
-        with (folder / "base.tar.gz").open("wb") as file:
-            async for part in self._read_base(state.base):
-                data = await self._decrypted(part)
-                size += len(part)
-                file.write(data)
+        try:
+            with (folder / "base.tar.gz").open("wb") as file:
+                async for part in self._bases.read(state.base):
+                    file.write(await self._decrypted(part))
+                    size += len(part)
+        except CorruptStore:
+            if (await self.find_state()).base == state.base:
+                raise
+            return await self._download_base(folder)  # a new base replaced it meanwhile
+        return state, size
+
+    async def _download_changes(self, state: ReplicaState, size: int, folder: Path) -> ReplicaCopy:
+        """Download each change since the base to a file of its own. Raises `CorruptStore`."""
         (folder / "changes").mkdir()
         expected = state.base_after
         while expected < state.sequence:
@@ -106,18 +113,12 @@ class ReplicaReader:
                 raise CorruptStore(f"The replica lacks changes after {expected}. Nothing was restored.")
         return ReplicaCopy(state, expected - state.base_after, size)
 
-    async def _read_base(self, base: int) -> AsyncIterator[bytes]:
-        part = 0
-        while (data := await self._database.read_base_part(base, part)) is not None:
-            yield data
-            part += 1
-
     async def _decrypted(self, data: bytes) -> bytes:
         return data if self._decrypt is None else await asyncio.to_thread(self._decrypt, data)
 
 
-def _assemble(folder: Path, home: Path, decrypt: ChangeBytes | None, late: Path | None = None) -> BackupManifest:
-    """Assemble the download in a new folder. Files to put in place last are moved to `late`."""
+def _assemble(folder: Path, home: Path, decrypt: ChangeBytes | None) -> BackupManifest:
+    """Assemble the download in a new folder."""
     manifest = unpack_backup_file(folder / "base.tar.gz", home, WriteThrottle(throttled=False))
     # Changes alone do not make a database that the base lacks because it was damaged.
     databases = {entry.path for entry in manifest.files}
@@ -125,8 +126,4 @@ def _assemble(folder: Path, home: Path, decrypt: ChangeBytes | None, late: Path 
         shipment = unpack(path.read_bytes(), decrypt)
         known = {name: pages for name, pages in shipment.databases.items() if name in databases}
         apply_shipment(replace(shipment, databases=known), home)
-    for name in _LATE:
-        if late is not None and (home / name).exists():
-            late.mkdir(exist_ok=True)
-            shutil.move(home / name, late / name)
     return manifest

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Literal
 
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import ReplicaLost, ReplicaUnavailable, StoreError
+from assistant.core.errors import AssistantError, ReplicaLost, ReplicaUnavailable, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.text import pluralize
+from assistant.replica.bases import BaseStore
 from assistant.replica.capture import CaptureGap, HomeCapture
-from assistant.replica.holder import Holder, load_holder, save_holder
+from assistant.replica.holder import Holder, load_holder, save_holder, save_remembered, take_remembered
 from assistant.replica.postgres import ReplicaDatabase
 from assistant.replica.shipment import ChangeBytes, Shipment, pack
 
@@ -32,9 +33,7 @@ log = get_logger()
 
 SECONDS_BETWEEN = 1.0
 _LEAST_SECONDS_BETWEEN_TRIES, _MAX_SECONDS_BETWEEN_TRIES = 0.25, 30.0
-_BASE_EVERY = timedelta(hours=24)
 _BASE_TRY_EVERY = timedelta(minutes=1)
-_PART_BYTES = 4 << 20
 # While the replica is unreachable the write-ahead logs grow; above this size they are dropped for a new base.
 _MOST_UNREAD_BYTES = 128 << 20
 
@@ -50,6 +49,7 @@ class ReplicaOptions:
     timeout_seconds: float
     encrypt: ChangeBytes | None
     machine: str
+    is_base_due: Callable[[datetime, datetime], bool]  # whether a base of one time is to be replaced at another
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +67,16 @@ class Replicator:
         home: Path,
         capture: HomeCapture,
         database: ReplicaDatabase,
-        base_database: ReplicaDatabase,
+        bases: BaseStore,
         options: ReplicaOptions,
         make_base: MakeBase,
         *,
         is_erasing: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
-        """`base_database` is a second connection, so that storing a base does not delay shipments."""
+        """`bases` has a second connection, so that storing a base does not delay shipments."""
         self._home, self._capture, self._options = home, capture, options
-        self._database, self._base_database = database, base_database
+        self._database, self._bases = database, bases
         self._make_base, self._is_erasing, self._clock = make_base, is_erasing, clock
         self._holder: Holder | None = None
         self._sequence = 0
@@ -85,7 +85,8 @@ class Replicator:
         self._is_reading = False  # whether what is read follows what was read before
         self._base_wanted = True
         self._base: asyncio.Task[tuple[int, int]] | None = None
-        self._base_after = 0
+        self._base_number, self._base_trouble = 0, ""
+        self._removal_at: datetime | None = None  # when files of earlier bases are to be deleted
         self._base_at: datetime | None = None
         self._base_retry_at: datetime | None = None
         self._waiting: list[asyncio.Future[None]] = []
@@ -122,8 +123,10 @@ class Replicator:
         except TimeoutError:
             self._is_behind = True
             self._at_risk += messages
+            if not self._trouble:
+                self._fail(ReplicaUnavailable("The replica does not answer in time."))
             if refuses:
-                raise ReplicaUnavailable(self._trouble or "The replica does not answer in time.") from None
+                raise ReplicaUnavailable(self._trouble) from None
 
     def find_problems(self) -> list[str]:
         """Return what is wrong and what is at risk, one line each."""
@@ -133,7 +136,7 @@ class Replicator:
                 "replica detach` makes this folder independent."
             ]
         if self._down_since is None or not self._trouble:
-            return []
+            return [self._base_trouble] if self._base_trouble else []
         since = f"{self._down_since:%Y-%m-%d %H:%M} UTC"
         risk = f"{pluralize(self._at_risk, 'message')} since {since}" if self._at_risk else f"what comes since {since}"
         return [f"{self._trouble} On this machine alone: {risk}. It is tried again automatically."]
@@ -153,6 +156,7 @@ class Replicator:
         is retried."""
         try:
             await self._claim()
+            await self._resume()
         except ReplicaLost as error:
             await self._close()
             raise ReplicaLost(
@@ -172,8 +176,8 @@ class Replicator:
         with contextlib.suppress(TimeoutError, StoreError, OSError):
             async with asyncio.timeout(seconds):
                 await self._task
-                if self._lost is None and self._is_reading:
-                    await self._step()
+                if self._lost is None and self._is_reading and await self._step():
+                    await self._remember()
         if self._base is not None:
             self._base.cancel()
             await asyncio.wait([self._base])
@@ -182,7 +186,7 @@ class Replicator:
     async def _close(self) -> None:
         self._capture.close()
         await self._database.aclose()
-        await self._base_database.aclose()
+        await self._bases.aclose()
 
     async def _run(self) -> None:
         wait = SECONDS_BETWEEN
@@ -196,7 +200,7 @@ class Replicator:
                 whole = await self._step()
             except ReplicaLost as error:
                 self._lose(error, waiting)
-            except (StoreError, OSError) as error:
+            except (AssistantError, OSError) as error:
                 self._fail(error)
                 self._failures += 1
                 # The next attempt may succeed for these callers.
@@ -219,8 +223,7 @@ class Replicator:
                 kept.set_result(None)
 
     def _fail(self, error: Exception) -> None:
-        if self._down_since is None:
-            self._down_since = self._clock()
+        self._down_since = self._down_since or self._clock()
         if str(error) != self._trouble:
             log.error("the replica is behind", error=str(error))
         self._trouble = str(error)
@@ -267,25 +270,42 @@ class Replicator:
         # Read after the base was made, the changes include all that was written while it was made.
         base_is_made = self._base is not None and self._base.done()
         try:
-            await asyncio.to_thread(self._read)
-            await self._send_queue()
-            await asyncio.to_thread(self._checkpoint)
+            await self._ship(self._capture.read)
+            while self._capture.has_more:
+                await self._ship(self._capture.read)
+            await self._ship(self._capture.checkpoint)
         except CaptureGap:
             await self._start_over()
             return False
-        await self._send_queue()
         if base_is_made:
             await self._finish_base()
+        await self._remove_earlier_bases()
         return self._base_at is not None
 
-    def _read(self) -> None:
-        self._enqueue(self._capture.read())
+    async def _resume(self) -> None:
+        """Continue from the base of before, if it is known what changed since the last stop."""
+        remembered, state = take_remembered(self._home), await self._database.read_state()
+        if remembered is None or state is None or state.base_at is None:
+            return
+        is_same = [state.sequence, state.base] == remembered["replica"] and await self._bases.is_current(state.base)
+        if is_same and await asyncio.to_thread(self._capture.resume, remembered):
+            self._is_reading, self._base_wanted = True, False
+            self._base_at, self._base_number = state.base_at, state.base
+            log.info("the replica continues", base=state.base)
 
-    def _checkpoint(self) -> None:
-        self._enqueue(self._capture.checkpoint())
+    async def _remember(self) -> None:
+        """Ship the rest at a stop, and keep for the next start that everything is there."""
+        await self._ship(lambda: self._capture.checkpoint(-1))
+        remembered = self._capture.remember()
+        if remembered is not None and self._base is None and not self._base_wanted:
+            save_remembered(self._home, {**remembered, "replica": [self._sequence, self._base_number]})
 
-    def _enqueue(self, shipment: Shipment) -> None:
-        if not shipment.is_empty:
+    async def _ship(self, read: Callable[[], Shipment]) -> None:
+        await asyncio.to_thread(self._enqueue, read)
+        await self._send_queue()
+
+    def _enqueue(self, read: Callable[[], Shipment]) -> None:
+        if not (shipment := read()).is_empty:
             self._queue.append(pack(shipment, self._options.encrypt))
 
     async def _send_queue(self) -> None:
@@ -310,8 +330,7 @@ class Replicator:
         """Begin again with a new base: the changes in the replica do not lead to the current state."""
         log.warning("the replica needs a new base")
         self._queue.clear()
-        self._is_reading, self._base_wanted, self._base_at = False, True, None
-        self._base_retry_at = None
+        self._is_reading, self._base_wanted, self._base_at, self._base_retry_at = False, True, None, None
         if self._base is not None:
             self._base.cancel()
             await asyncio.wait([self._base])
@@ -323,14 +342,12 @@ class Replicator:
 
     def _begin_base(self) -> None:
         now = self._clock()
-        if self._base_at is not None and now - self._base_at > _BASE_EVERY:
+        if self._base_at is not None and self._options.is_base_due(self._base_at, now):
             self._base_wanted = True
-        if self._base is not None or not self._base_wanted or self._is_erasing():
-            return
-        if self._base_retry_at is not None and now < self._base_retry_at:
+        is_early = self._base_retry_at is not None and now < self._base_retry_at
+        if self._base is not None or not self._base_wanted or is_early or self._is_erasing():
             return
         self._base_wanted, self._base_retry_at = False, now + _BASE_TRY_EVERY
-        self._base_after = self._sequence
         if self._is_reading:
             self._capture.resend_files()
         else:
@@ -342,19 +359,11 @@ class Replicator:
     async def _store_base(self, after: int) -> tuple[int, int]:
         """Store a base; return its number, and the number of the last change before it."""
         holder = await self._claim()
-        base = await self._base_database.next_base()
         path = await self._make_base(self._home, self._clock())
         try:
-            with path.open("rb") as file:
-                part = 0
-                while data := await asyncio.to_thread(file.read, _PART_BYTES):
-                    if self._options.encrypt is not None:
-                        data = await asyncio.to_thread(self._options.encrypt, data)
-                    await self._base_database.store_base_part(holder.epoch, base, part, data)
-                    part += 1
+            return await self._bases.store(holder.epoch, path, self._options.encrypt), after
         finally:
             path.unlink(missing_ok=True)
-        return base, after
 
     async def _finish_base(self) -> None:
         """Make a stored base valid, once everything written while it was made is in the replica."""
@@ -365,10 +374,27 @@ class Replicator:
             base, after = task.result()
             holder = await self._claim()
             await self._database.finish_base(holder.epoch, base, after, self._sequence)
-        except BaseException:
+        except BaseException as error:
             self._base_wanted = True
             if self._base_at is None:
                 self._is_reading = False
-            raise
-        self._base_at, self._base_retry_at = self._clock(), None
+            if self._base_at is None or isinstance(error, ReplicaLost) or not isinstance(error, AssistantError):
+                raise
+            # Nothing is at risk: the earlier base and all changes since are there.
+            log.error("the replica got no new base", error=str(error))
+            self._base_trouble = f"The replica got no new whole copy: {error} It is tried again automatically."
+            return
+        self._base_at, self._base_retry_at, self._base_trouble = self._clock(), None, ""
+        self._base_number, self._removal_at = base, self._base_at
         log.info("the replica has a new base", base=base)
+
+    async def _remove_earlier_bases(self) -> None:
+        if self._removal_at is None or self._clock() < self._removal_at:
+            return
+        try:
+            await self._bases.remove_others((await self._claim()).epoch, self._base_number)
+        except ReplicaUnavailable as error:
+            self._removal_at = self._clock() + _BASE_TRY_EVERY
+            self._base_trouble = f"An earlier whole copy was not deleted: {error} It is tried again automatically."
+        else:
+            self._removal_at, self._base_trouble = None, ""

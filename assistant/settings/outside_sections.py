@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
-from assistant.settings.validators import SettingsSection, WebAddress
+from assistant.settings.validators import ArchiveUrl, SettingsSection, WebAddress
 
 
 class VoiceSettings(SettingsSection):
@@ -29,6 +29,7 @@ class ReplicaSettings(SettingsSection):
     key: SecretStr
     on_failure: Literal["continue", "refuse"]
     timeout_seconds: Annotated[float, Field(ge=1, le=600)]
+    bases: ArchiveUrl
     file_megabytes: Annotated[int, Field(ge=0, le=1024)]
 
 

@@ -45,7 +45,7 @@ from assistant.web.deps import ApiDeps, DaemonControl, OwnerReadApi
 from assistant.web.servers import WebServers, ensure_web_token
 from assistant.web.shell_commands import ShellCommands
 from assistant.wire.models import ModelDeps, build_models, list_model_choices
-from assistant.wire.replica import attach_replica, mark_replicated
+from assistant.wire.replica import attach_replica, mark_replicated, stop_replica
 from assistant.wire.services import (
     build_agenda,
     build_briefs,
@@ -298,8 +298,7 @@ class App:
         await self.calendars.stop()
         await self.mcp.aclose()
         await self.dispatcher.stop(timeouts)
-        if self.replica is not None:
-            await self.replica.stop()
+        await stop_replica(self)
 
     def serve(self) -> AbstractAsyncContextManager[None]:
         """Serve the control socket, and TCP if configured, within the context."""

@@ -11,18 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assistant.backup.process import make_in_child
+from assistant.core.calendar import SleepSchedule
 from assistant.core.errors import HomeError, SettingsError
 from assistant.settings.settings import Settings
 from assistant.store.backup.folder import BackupFolder
+from assistant.store.files import make_directory, sync_file
 from assistant.store.replicated import set_replicated
 
 if TYPE_CHECKING:
+    from assistant.replica.bases import BaseStore
     from assistant.replica.postgres import ReplicaDatabase
     from assistant.replica.restore import ReplicaReader
     from assistant.replica.service import Replicator
     from assistant.wire.app import App
 
 _MEGABYTE = 1 << 20
+# For one answer of the folder of bases, and as long again for every 10 MB.
+_FOLDER_SECONDS = 60.0
+_NIGHT = "03:00"
 
 
 def mark_replicated(settings: Settings) -> None:
@@ -49,8 +55,8 @@ def attach_replica(app: App) -> Replicator | None:
         settings.home.path,
         HomeCapture(settings.home.path, limits),
         open_replica(settings),
-        open_replica(settings),
-        ReplicaOptions(replica.on_failure, replica.timeout_seconds, encrypt, platform.node()),
+        open_bases(settings, open_replica(settings)),
+        ReplicaOptions(replica.on_failure, replica.timeout_seconds, encrypt, platform.node(), is_base_due_by(settings)),
         make_base,
         is_erasing=app.erasure.is_running,
         clock=app.base.clock,
@@ -61,6 +67,14 @@ def attach_replica(app: App) -> Replicator | None:
     return replicator
 
 
+async def stop_replica(app: App) -> None:
+    """Ship what is left, if there is a replica."""
+    if app.replica is not None:
+        # Closing the stores would record it after the replica.
+        app.stores.record(app.base.clock())
+        await app.replica.stop()
+
+
 def open_replica(settings: Settings) -> ReplicaDatabase:
     """Return the replica's tables; the connection is opened at first use."""
     from assistant.replica.postgres import ReplicaDatabase
@@ -69,11 +83,32 @@ def open_replica(settings: Settings) -> ReplicaDatabase:
     return ReplicaDatabase(replica.url.get_secret_value(), replica.home_name)
 
 
+def open_bases(settings: Settings, database: ReplicaDatabase) -> BaseStore:
+    """Return the bases of a replica; their folder is opened at first use."""
+    from assistant.archive.object_store import FolderWords, FsspecFolder, LocalDurability
+    from assistant.replica.bases import BaseStore
+
+    words = FolderWords("folder of whole copies", "[replica]", "Nothing was lost", "")
+    durability = LocalDurability(make_directory, sync_file)
+    return BaseStore(
+        database,
+        settings.values.replica.bases,
+        lambda url: FsspecFolder(url, _FOLDER_SECONDS, durability, words),
+    )
+
+
+def is_base_due_by(settings: Settings) -> Callable[[datetime, datetime], bool]:
+    """Return whether a base of one time is to be replaced at another: once a night, before the sleep."""
+    schedule = SleepSchedule(settings.values.sleep.at or _NIGHT, settings.zone)
+    return lambda base_at, now: schedule.find_due_night(base_at, base_at, now) is not None
+
+
 def build_replica_reader(settings: Settings, database: ReplicaDatabase) -> ReplicaReader:
     from assistant.replica.restore import ReplicaReader
     from assistant.wire.checks import build_restorer
 
-    return ReplicaReader(database, _age(settings, encrypts=False), build_restorer(settings))
+    bases = open_bases(settings, database)
+    return ReplicaReader(database, bases, _age(settings, encrypts=False), build_restorer(settings))
 
 
 def _age(settings: Settings, *, encrypts: bool) -> Callable[[bytes], bytes] | None:

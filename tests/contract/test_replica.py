@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import psycopg
@@ -13,77 +11,19 @@ import pytest
 
 from assistant.core.errors import CorruptStore, ReplicaLost, ReplicaUnavailable, UsageError
 from assistant.replica.postgres import ReplicaDatabase
-from assistant.replica.service import Replicator
-from assistant.settings.settings import Settings, load_settings
-from assistant.wire.replica import build_replica_reader, open_replica
-from assistant.wire.stores import Stores
+from assistant.wire.replica import build_replica_reader
 from tests.support.postgres import Postgres, PostgresPair, run_postgres_pair
+from tests.support.replicated import (
+    SECONDS,
+    contents,
+    replica_database,
+    replica_environ,
+    replica_settings,
+    replicated,
+    replicator,
+    restore,
+)
 from tests.support.running_app import LiveApp, run_app
-from tests.support.scripted import SteppingClock
-
-SECONDS = 60.0
-
-
-@pytest.fixture(scope="session")
-def pair() -> Iterator[PostgresPair]:
-    with run_postgres_pair() as servers:
-        yield servers
-
-
-@pytest.fixture
-def url(pair: PostgresPair) -> str:
-    return pair.new_database()
-
-
-def _environ(url: str, **more: str) -> dict[str, str]:
-    return {
-        "ASSISTANT_REPLICA__URL": url,
-        "ASSISTANT_REPLICA__TIMEOUT_SECONDS": str(SECONDS),
-        "ASSISTANT_REPLICA__ON_FAILURE": "refuse",
-        **more,
-    }
-
-
-def _settings(home: Path, url: str, **more: str) -> Settings:
-    return load_settings(None, {"ASSISTANT_HOME": str(home), **_environ(url, **more)})
-
-
-@asynccontextmanager
-async def _replicated(home: Path, url: str, **more: str) -> AsyncIterator[LiveApp]:
-    async with run_app(home, now=None, **_environ(url, **more)) as running:
-        assert running.app.replica is not None
-        yield running
-
-
-def _replica(running: LiveApp) -> Replicator:
-    assert running.app.replica is not None
-    return running.app.replica
-
-
-@asynccontextmanager
-async def _database(settings: Settings) -> AsyncIterator[ReplicaDatabase]:
-    database = open_replica(settings)
-    try:
-        yield database
-    finally:
-        await database.aclose()
-
-
-async def _restore(home: Path, url: str, folder: Path, **more: str) -> None:
-    settings = _settings(home, url, **more)
-    folder.mkdir()  # noqa: ASYNC240
-    async with _database(settings) as database:
-        reader = build_replica_reader(settings, database)
-        await reader.take_over(home, folder, "another", SteppingClock()(), force=False)
-
-
-def _said(home: Path) -> list[str]:
-    settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
-    with closing(Stores(settings, SteppingClock()())) as stores:
-        assert stores.verifier.verify().ok
-        view = stores.conversation.load_view("main").messages
-        waiting = stores.conversation.list_accepted("main")
-        return [message.content for message in view] + [item.incoming.content for item in waiting]
 
 
 async def test_a_home_is_taken_over_with_all_that_was_acknowledged_and_its_former_owner_says_nothing(
@@ -93,14 +33,14 @@ async def test_a_home_is_taken_over_with_all_that_was_acknowledged_and_its_forme
     (home / "bridges" / "matrix").mkdir(parents=True)
     (home / "bridges" / "matrix" / "keys").write_text("of a room")
     (home / "workspace").mkdir()
-    async with _replicated(home, url) as running:
+    async with replicated(home, url) as running:
         for number in range(5):
             await running.say(f"message {number}")
         await running.wait_idle()
         (home / "workspace" / "note.txt").write_text("a note")
         await running.say("the last one")
-        await _restore(elsewhere, url, tmp_path / "download")
-        said = _said(elsewhere)
+        await restore(elsewhere, url, tmp_path / "download")
+        said = contents(elsewhere)
         assert [f"message {number}" in said for number in range(5)] == [True] * 5
         assert "the last one" in said
         assert (elsewhere / "bridges" / "matrix" / "keys").read_text() == "of a room"
@@ -112,20 +52,20 @@ async def test_a_home_is_taken_over_with_all_that_was_acknowledged_and_its_forme
         assert len(running.bridge.sent) == sent
         assert "took this home over" in running.app.problems()[0]
     # Where it lives now, it goes on; where it lived, it does not start.
-    async with _replicated(elsewhere, url) as running:
+    async with replicated(elsewhere, url) as running:
         await running.say("from the new place")
     with pytest.raises(ReplicaLost):
-        async with _replicated(home, url):
+        async with replicated(home, url):
             pass
 
 
 async def test_waiting_messages_share_a_shipment(tmp_path: Path, url: str) -> None:
-    async with _replicated(tmp_path, url) as running:
+    async with replicated(tmp_path, url) as running:
         await running.say("first")
         await running.wait_idle()
-        before = _replica(running).counts()
+        before = replicator(running).counts()
         await asyncio.gather(*(running.say(f"message {number}", f"together {number}") for number in range(20)))
-        after = _replica(running).counts()
+        after = replicator(running).counts()
         assert after.barriers - before.barriers >= 20
         assert after.shipments - before.shipments < 20
 
@@ -136,40 +76,40 @@ async def test_with_a_key_nothing_can_be_read_there_and_secrets_are_shipped(tmp_
     home.mkdir()
     (home / "secrets.toml").touch(0o600)
     with_key = {"ASSISTANT_REPLICA__KEY": key}
-    async with _replicated(home, url, **with_key) as running:
+    async with replicated(home, url, **with_key) as running:
         await running.say("the boat is called Albatross")
-        settings = _settings(home, url)
-        async with _database(settings) as database:
+        settings = replica_settings(home, url)
+        async with replica_database(settings) as database:
             state = await database.read_state()
             assert state is not None
             everything = [await database.read_base_part(state.base, 0) or b""]
             everything += [change for _, change in await database.read_changes(0, 1000)]
             assert all(data.startswith(b"age-encryption.org") for data in everything)
     with pytest.raises(CorruptStore):
-        await _restore(tmp_path / "without", url, tmp_path / "a")
-    await _restore(tmp_path / "with", url, tmp_path / "b", **with_key)
-    assert "the boat is called Albatross" in _said(tmp_path / "with")
+        await restore(tmp_path / "without", url, tmp_path / "a")
+    await restore(tmp_path / "with", url, tmp_path / "b", **with_key)
+    assert "the boat is called Albatross" in contents(tmp_path / "with")
     assert (tmp_path / "with" / "secrets.toml").exists()
 
 
 async def test_forgetting_makes_a_new_base_and_deletes_what_was_before(tmp_path: Path, url: str) -> None:
-    async with _replicated(tmp_path, url) as running:
+    async with replicated(tmp_path, url) as running:
         await running.say("the code is 4711")
         await running.wait_idle()
-        async with _database(_settings(tmp_path, url)) as database:
+        async with replica_database(replica_settings(tmp_path, url)) as database:
             before = await database.read_state()
             assert before is not None and before.base
             _, preview = await _forget(running, "4711")
             assert preview
             async with asyncio.timeout(SECONDS):
                 while (state := await database.read_state()) is None or state.base == before.base:
-                    await _replica(running).barrier()
+                    await replicator(running).barrier()
             assert await database.read_base_part(before.base, 0) is None
             numbers = [number for number, _ in await database.read_changes(0, 1000)]
             assert all(number > state.base_after for number in numbers)
             assert state.base_after >= before.sequence
-    await _restore(tmp_path / "restored", url, tmp_path / "download")
-    assert not any("4711" in said for said in _said(tmp_path / "restored"))
+    await restore(tmp_path / "restored", url, tmp_path / "download")
+    assert not any("4711" in said for said in contents(tmp_path / "restored"))
 
 
 async def _forget(running: LiveApp, words: str) -> tuple[str, str]:
@@ -184,12 +124,12 @@ async def _forget(running: LiveApp, words: str) -> tuple[str, str]:
 async def test_while_the_replica_is_down_the_settings_say_what_happens(tmp_path: Path) -> None:
     nowhere = f"postgresql:///x?host={tmp_path}"
     quick = {"ASSISTANT_REPLICA__TIMEOUT_SECONDS": "1"}
-    async with run_app(tmp_path / "a", **_environ(nowhere, **quick)) as running:
+    async with run_app(tmp_path / "a", **replica_environ(nowhere, **quick)) as running:
         with pytest.raises(ReplicaUnavailable):
             await running.say("refused")
         assert "does not answer" in running.app.problems()[0]
     going_on = {**quick, "ASSISTANT_REPLICA__ON_FAILURE": "continue"}
-    async with run_app(tmp_path / "b", **_environ(nowhere, **going_on)) as running:
+    async with run_app(tmp_path / "b", **replica_environ(nowhere, **going_on)) as running:
         await running.say("at risk")
         await running.say("at risk as well")
         await running.wait_idle()
@@ -199,7 +139,7 @@ async def test_while_the_replica_is_down_the_settings_say_what_happens(tmp_path:
 async def test_a_wait_for_the_standby_that_is_cancelled_counts_as_not_kept(tmp_path: Path) -> None:
     with run_postgres_pair() as own:
         url = own.new_database()
-        async with _replicated(tmp_path, url) as running:
+        async with replicated(tmp_path, url) as running:
             await running.say("first")
             await running.wait_idle()
             own.standby.stop()
@@ -214,8 +154,8 @@ async def test_a_wait_for_the_standby_that_is_cancelled_counts_as_not_kept(tmp_p
             own.standby.start("-c fsync=off")
             await asyncio.wait_for(waiting, SECONDS)
             assert running.app.problems() == []
-        await _restore(tmp_path / "restored", url, tmp_path / "download")
-    assert "second" in _said(tmp_path / "restored")
+        await restore(tmp_path / "restored", url, tmp_path / "download")
+    assert "second" in contents(tmp_path / "restored")
 
 
 async def _wait_for_standby(pair: PostgresPair, act: str) -> None:
@@ -227,15 +167,15 @@ async def _wait_for_standby(pair: PostgresPair, act: str) -> None:
 
 
 async def test_a_replica_that_is_not_whole_is_not_restored(tmp_path: Path, url: str) -> None:
-    async with _replicated(tmp_path / "home", url) as running:
+    async with replicated(tmp_path / "home", url) as running:
         await running.say("hello")
         await running.wait_idle()
-    settings = _settings(tmp_path / "elsewhere", url)
-    async with _database(settings) as database:
+    settings = replica_settings(tmp_path / "elsewhere", url)
+    async with replica_database(settings) as database:
         with pytest.raises(UsageError, match="no home 'other'"):
             await build_replica_reader(settings, ReplicaDatabase(url, "other")).find_state()
         async with database._session() as connection:
             await connection.execute("UPDATE nocturne_bases SET data = overlay(data placing '\\x00'::bytea from 99)")
     with pytest.raises(CorruptStore):
-        await _restore(tmp_path / "elsewhere", url, tmp_path / "a")
+        await restore(tmp_path / "elsewhere", url, tmp_path / "a")
     assert not (tmp_path / "elsewhere" / "script.db").exists()

@@ -30,7 +30,8 @@ from assistant.store.script.index import find_spans
 PREVIOUS_HOME_PREFIX = "before-restore-"
 _NEW = ".restoring"
 _MARKER = ".restoring.json"
-_STAYING = frozenset(("run", "backups", "bridges", "models", "mem0", "secrets.toml", _NEW, _MARKER, f"{_MARKER}.new"))
+_STAYING_ALWAYS = frozenset(("run", "models", "mem0", _NEW, _MARKER, f"{_MARKER}.new"))
+_STAYING = _STAYING_ALWAYS | {"backups", "bridges", "secrets.toml"}
 _MADE_AGAIN = ("run", "backups")
 _SETTINGS = "config.toml"
 
@@ -43,6 +44,7 @@ class _Marked:
     staying: tuple[str, ...]  # what does not move
     settings: bool  # whether the new data folder has settings
     out: bool  # whether everything old is moved
+    whole: bool = False  # whether backups, keys of bridges and secrets move as well
 
 
 def staging_folder(home: Path) -> Path:
@@ -55,14 +57,15 @@ def is_restore_interrupted(home: Path) -> bool:
     return (home / _MARKER).exists()
 
 
-def list_occupants(home: Path, excluded: Collection[str] = ()) -> list[str]:
+def list_occupants(home: Path, excluded: Collection[str] = (), *, whole: bool = False) -> list[str]:
     """Return the names a restore into this data folder would move aside; sorted."""
     if not home.is_dir():
         return []
+    staying = {*excluded, *(_STAYING_ALWAYS if whole else _STAYING)}
     return sorted(
         path.name
         for path in home.iterdir()
-        if path.name not in _STAYING and path.name not in excluded and not path.name.startswith(PREVIOUS_HOME_PREFIX)
+        if path.name not in staying and not path.name.startswith(PREVIOUS_HOME_PREFIX)
     )
 
 
@@ -99,15 +102,17 @@ def require_no_conflict(home: Path, excluded: Collection[str]) -> None:
         )
 
 
-def replace_home(home: Path, now: datetime, excluded: Collection[str] = ()) -> str:
+def replace_home(home: Path, now: datetime, excluded: Collection[str] = (), *, whole: bool = False) -> str:
     """Replace the data folder by the new one, which is complete and synced. Returns the folder in which the old one is
-    kept ("" if there was none). Raises `StoreError`; the next start or restore then continues."""
+    kept ("" if there was none). `whole`: what backups do not have (keys of bridges, secrets) is replaced as well, and
+    the old backups are kept with the rest. Raises `StoreError`; the next start or restore then continues."""
     with _explained(home):
         for made_again in _MADE_AGAIN:
             shutil.rmtree(staging_folder(home) / made_again, ignore_errors=True)
         sync_directory(staging_folder(home))
-        aside = _free_name(home, now) if list_occupants(home, excluded) else ""
-        _mark(home, _Marked(aside, tuple(sorted(excluded)), (staging_folder(home) / _SETTINGS).exists(), out=False))
+        aside = _free_name(home, now) if list_occupants(home, excluded, whole=whole) else ""
+        settings = (staging_folder(home) / _SETTINGS).exists()
+        _mark(home, _Marked(aside, tuple(sorted(excluded)), settings, out=False, whole=whole))
     return _go_on(home)
 
 
@@ -134,7 +139,7 @@ def _move_out(home: Path, marked: _Marked) -> None:
         (aside / _SETTINGS).write_bytes((home / _SETTINGS).read_bytes())
         shutil.copymode(home / _SETTINGS, aside / _SETTINGS)
         sync_file(aside / _SETTINGS)
-    for name in list_occupants(home, marked.staying):
+    for name in list_occupants(home, marked.staying, whole=marked.whole):
         if name != _SETTINGS:
             (home / name).rename(aside / name)
     sync_directory(aside)

@@ -1,0 +1,152 @@
+"""Bases, in parts: rows in PostgreSQL, or files in a folder that fsspec knows.
+
+The last row of a base, always in PostgreSQL, lists its parts and their hash, so that a base that was cut or altered is
+refused. Names of files begin with the epoch: an owner that was replaced cannot overwrite or delete a later one's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TypeVar
+
+from assistant.archive.object_store import FsspecFolder
+from assistant.core.dataclass import dataclass
+from assistant.core.errors import ArchiveMissing, ArchiveUnavailable, CorruptStore, ReplicaUnavailable
+from assistant.replica.postgres import ReplicaDatabase
+from assistant.replica.shipment import ChangeBytes
+
+T = TypeVar("T")
+
+_LIST_PART = -1
+_EPOCH = re.compile(r"\d{10}-")
+_PART_BYTES = 4 << 20
+OpenFolder = Callable[[str], FsspecFolder]
+
+
+@dataclass(frozen=True, slots=True)
+class BaseList:
+    """The last row of a base."""
+
+    place: str  # address of the folder, without credentials; "" for PostgreSQL
+    prefix: str  # of the files there
+    parts: int
+    bytes: int
+    sha256: str  # of all parts
+
+    def name(self, home: str, part: int) -> str:
+        return f"{home}/{self.prefix}-{part:06}"
+
+
+class BaseStore:
+    """`place`: the folder's address from the settings, "" for PostgreSQL. Every method raises `ReplicaUnavailable`."""
+
+    def __init__(self, database: ReplicaDatabase, place: str, open_folder: OpenFolder) -> None:
+        self._database, self._place, self._open = database, place, open_folder
+
+    @property
+    def _home(self) -> str:
+        return self._database.home
+
+    async def aclose(self) -> None:
+        await self._database.aclose()
+
+    async def store(self, epoch: int, path: Path, encrypt: ChangeBytes | None) -> int:
+        """Store a file as a base that is not valid yet; return its number. Raises `ReplicaLost`."""
+        base = await self._database.next_base()
+        folder = self._open(self._place) if self._place else None
+        place = folder.display_url if folder is not None else ""
+        listed = BaseList(place, f"{epoch:010}-{secrets.token_hex(4)}", 0, 0, "")
+        digest, part, size = hashlib.sha256(), 0, 0
+        with path.open("rb") as file:
+            while data := await asyncio.to_thread(file.read, _PART_BYTES):
+                if encrypt is not None:
+                    data = await asyncio.to_thread(encrypt, data)
+                if folder is None:
+                    await self._database.store_base_part(epoch, base, part, data)
+                else:
+                    await _call(_write, folder, listed.name(self._home, part), data)
+                digest.update(data)
+                part, size = part + 1, size + len(data)
+        listed = BaseList(place, listed.prefix, part, size, digest.hexdigest())
+        await self._database.store_base_part(epoch, base, _LIST_PART, json.dumps(asdict(listed)).encode())
+        return base
+
+    async def find_list(self, base: int) -> BaseList | None:
+        """Return the list of a base, None if an earlier version stored it; one that no parts fit if it is damaged."""
+        data = await self._database.read_base_part(base, _LIST_PART)
+        try:
+            return BaseList(**json.loads(data)) if data is not None else None
+        except (ValueError, TypeError):
+            return BaseList("", "", -1, 0, "")
+
+    async def read(self, base: int) -> AsyncIterator[bytes]:
+        """Return the parts as they were stored. Raises `CorruptStore`, after the last, if any was changed."""
+        listed = await self.find_list(base)
+        # The folder may have another address here, or one with credentials.
+        folder = self._open(self._place or listed.place) if listed is not None and listed.place else None
+        digest, part = hashlib.sha256(), 0
+        while listed is None or part < listed.parts:
+            if folder is None or listed is None:
+                data = await self._database.read_base_part(base, part)
+            else:
+                data = await _call(_read, folder, listed.name(self._home, part))
+            if data is None:
+                break
+            digest.update(data)
+            part += 1
+            yield data
+        if listed is not None and (part, digest.hexdigest()) != (listed.parts, listed.sha256):
+            where = f"in {listed.place}" if listed.place else "on the server"
+            fault = f"cut after {part} of {listed.parts} parts" if part < listed.parts else "altered"
+            await self._database.distrust_base(base)
+            raise CorruptStore(
+                f"The whole copy {where} is {fault}. Nothing was restored or taken over. If the machine that has this "
+                "home lives, restart the assistant there: it makes a new copy; otherwise restore a backup."
+            )
+
+    async def is_current(self, base: int) -> bool:
+        """Return whether a base is where the settings say, with all its parts."""
+        listed = await self.find_list(base)
+        if listed is None or not self._place:
+            return listed is not None and not listed.place
+        folder = self._open(self._place)
+        names = await _call(folder.list_names, self._home)
+        found = sum(name.startswith(f"{listed.prefix}-") for name in names)
+        return (listed.place, listed.parts) == (folder.display_url, found)
+
+    async def remove_others(self, epoch: int, base: int) -> None:
+        """Delete files of other bases of this epoch and earlier ones. `base` 0: of all."""
+        if not self._place:
+            return
+        folder, listed = self._open(self._place), await self.find_list(base)
+        current = f"{listed.prefix}-" if listed is not None else None
+        for name in await _call(folder.list_names, self._home):
+            if _EPOCH.match(name) and name[:10] <= f"{epoch:010}" and not (current and name.startswith(current)):
+                await _call(folder.remove, f"{self._home}/{name}")
+
+
+def _write(folder: FsspecFolder, name: str, data: bytes) -> None:
+    folder.write(name, data)
+    if folder.read(name) != data:
+        raise ReplicaUnavailable(f"Other bytes came back from {folder.display_url} than were written.")
+
+
+def _read(folder: FsspecFolder, name: str) -> bytes | None:
+    try:
+        return folder.read(name)
+    except ArchiveMissing:
+        return None
+
+
+async def _call(act: Callable[..., T], *arguments: object) -> T:
+    try:
+        return await asyncio.to_thread(act, *arguments)
+    except ArchiveUnavailable as error:
+        raise ReplicaUnavailable(str(error)) from error

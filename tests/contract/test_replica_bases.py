@@ -1,0 +1,128 @@
+"""Whole copies of a replica in a folder outside PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from assistant.core.errors import CorruptStore, ReplicaLost
+from assistant.settings.settings import load_settings
+from assistant.wire.replica import build_replica_reader, is_base_due_by
+from tests.support.command_line import run_in_process
+from tests.support.replicated import (
+    SECONDS,
+    contents,
+    replica_database,
+    replica_environ,
+    replica_settings,
+    replicated,
+    replicator,
+    restore,
+)
+from tests.support.running_app import LiveApp
+
+
+def _files(place: Path) -> list[str]:
+    return sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file())
+
+
+async def _new_base(running: LiveApp, place: Path) -> list[str]:
+    """Have a new base made, and return its files once those before it are gone."""
+    before = set(_files(place))
+    replicator(running).request_base()
+    async with asyncio.timeout(SECONDS):
+        while not (now := set(_files(place))) or now & before:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    return sorted(now)
+
+
+async def test_bases_are_kept_in_a_folder_and_one_that_was_cut_or_altered_is_refused(tmp_path: Path, url: str) -> None:
+    home, place, elsewhere = tmp_path / "home", tmp_path / "place", tmp_path / "elsewhere"
+    there = {"ASSISTANT_REPLICA__BASES": str(place)}
+    async with replicated(home, url, **there) as running:
+        await running.say("before")
+        await running.wait_idle()
+        (first,) = _files(place)
+        (second,) = await _new_base(running, place)
+        assert first != second and second.startswith("home/0000000001-")
+        await running.say("after")
+        whole = (place / second).read_bytes()
+        for damaged in (whole[:-1], whole[:99] + b"\0" + whole[100:], None):
+            (place / second).unlink()
+            if damaged is not None:
+                (place / second).write_bytes(damaged)
+            with pytest.raises(CorruptStore, match=r"restart the assistant there.*otherwise restore a backup"):
+                await restore(elsewhere, url, tmp_path / f"download {damaged and len(damaged)}", **there)
+        # It still has its owner, who acknowledges.
+        await running.say("last")
+        (place / second).write_bytes(whole)
+    # Where the folder has no setting, the server's list says where it is.
+    await restore(elsewhere, url, tmp_path / "whole")
+    assert {"before", "after", "last"} <= {*contents(elsewhere)}
+    with pytest.raises(ReplicaLost):
+        async with replicated(home, url, **there):
+            pass
+
+
+def test_a_new_one_is_due_once_a_night(tmp_path: Path) -> None:
+    settings = load_settings(None, {"ASSISTANT_HOME": str(tmp_path), "ASSISTANT_SLEEP__AT": ""})
+    is_due = is_base_due_by(settings)
+    evening, morning = datetime(2026, 11, 20, 22, tzinfo=UTC), datetime(2026, 11, 21, 4, tzinfo=UTC)
+    assert is_due(evening, morning)
+    assert not is_due(evening, evening + timedelta(hours=1))
+    assert not is_due(morning, morning + timedelta(hours=20))
+
+
+async def test_an_owner_that_was_replaced_deletes_no_later_base(tmp_path: Path, url: str) -> None:
+    home, place, elsewhere = tmp_path / "home", tmp_path / "place", tmp_path / "elsewhere"
+    there = {"ASSISTANT_REPLICA__BASES": str(place)}
+    async with replicated(home, url, **there) as running:
+        await running.say("hello")
+        await restore(elsewhere, url, tmp_path / "download", **there)
+        async with replicated(elsewhere, url, **there) as other:
+            await other.say("from the new place")
+            settings = replica_settings(home, url, **there)
+            async with replica_database(settings) as database:
+                reader = build_replica_reader(settings, database)
+                await reader._bases.remove_others(1, 0)
+                (tmp_path / "proof").mkdir()
+                await reader.verify(tmp_path / "proof", other.clock())
+            assert all(name.startswith("home/0000000003-") for name in _files(place))
+
+
+def test_a_folder_that_cannot_be_written_is_told_and_detaching_deletes_the_copy(tmp_path: Path, url: str) -> None:
+    home, place = tmp_path / "home", tmp_path / "place"
+    there = {"ASSISTANT_REPLICA__BASES": str(place)}
+
+    async def run() -> None:
+        place.write_text("a file where the folder should be")
+        async with replicated(home, url, **there) as running:
+            waiting = asyncio.create_task(running.say("not yet"))
+            async with asyncio.timeout(SECONDS):
+                while not any(str(place) in problem for problem in running.app.problems()):  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+            assert not waiting.done()
+            place.unlink()
+            replicator(running).request_base()
+            await asyncio.wait_for(waiting, SECONDS)
+            await running.wait_idle()
+            # With one base there, a second that cannot be made holds nobody up.
+            (place / "home").rename(place / "away")
+            (place / "home").touch()
+            replicator(running).request_base()
+            async with asyncio.timeout(SECONDS):
+                while not any("got no new whole copy" in problem for problem in running.app.problems()):  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+            await running.say("acknowledged")
+            (place / "home").unlink()
+            (place / "away").rename(place / "home")
+
+    asyncio.run(run())
+    assert _files(place)
+    status = run_in_process(home, "replica", "status", **replica_environ(url), **there)
+    assert status.returncode == 0 and "Whole copy of" in status.out
+    assert "is deleted" in run_in_process(home, "replica", "detach", **replica_environ(url), **there).out
+    assert _files(place) == []
