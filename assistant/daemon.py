@@ -135,7 +135,18 @@ async def shut_down(
 
 async def _warm(app: App, after: float) -> None:
     await asyncio.sleep(after)
+    await asyncio.to_thread(_compile_patterns)
     await app.warm()
+
+
+def _compile_patterns() -> None:
+    """Compile what every message is matched with, which would block the event loop at the first one."""
+    from sleep.rules.classifier import classify_request
+    from sleep.rules.secrets import find_secrets
+
+    # A question and a statement are matched with nearly all of them.
+    classify_request("Is it wet? It may be wet on the hills.")
+    find_secrets("It may be wet on the hills.")
 
 
 def _heartbeat(app: App, settings: Settings, supervision: Supervision) -> Heartbeat:
