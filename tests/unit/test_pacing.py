@@ -1,3 +1,5 @@
+"""Of many coroutines that could go on at once, a few go on in each round of the event loop."""
+
 from __future__ import annotations
 
 import asyncio
