@@ -16,9 +16,8 @@ from dataclasses import field
 from datetime import UTC
 from functools import partial
 
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
-
 from assistant.core.dataclass import dataclass
+from assistant.core.imports import placeholder_modules
 from assistant.core.logger import get_logger
 from assistant.core.shutdown import (
     SHUTDOWN_TIMEOUTS,
@@ -37,6 +36,10 @@ from assistant.service.stop_signals import listen_for_stop
 from assistant.settings.home import NotifyTarget
 from assistant.settings.settings import Settings
 from assistant.wire.app import App, build_app
+
+# Its pools of processes are never used, and need another fifty modules.
+with placeholder_modules(**{"concurrent.futures.process": "BrokenProcessPool"}):
+    from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 log = get_logger()
 
@@ -135,7 +138,18 @@ async def shut_down(
 
 async def _warm(app: App, after: float) -> None:
     await asyncio.sleep(after)
+    await asyncio.to_thread(_compile_patterns)
     await app.warm()
+
+
+def _compile_patterns() -> None:
+    """Compile what every message is matched with, which would block the event loop at the first one."""
+    from sleep.rules.classifier import classify_request
+    from sleep.rules.secrets import find_secrets
+
+    # A question and a statement are matched with nearly all of them.
+    classify_request("Is it wet? It may be wet on the hills.")
+    find_secrets("It may be wet on the hills.")
 
 
 def _heartbeat(app: App, settings: Settings, supervision: Supervision) -> Heartbeat:

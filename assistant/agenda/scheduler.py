@@ -20,8 +20,8 @@ from assistant.store.script.jobs import Jobs
 
 log = get_logger()
 
-# A batch becomes one message, and blocks the event loop for some 20 ms.
-BATCH_SIZE = 250
+# A batch becomes one message, and blocks the event loop for some 10 ms.
+BATCH_SIZE = 125
 # Pause after each batch: otherwise a request, which takes several loop steps, would wait for a batch at each.
 _PAUSE_SECONDS = 0.01
 _SHORTEST_WAIT = 0.001

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ast
+import dis
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 
@@ -92,9 +92,10 @@ class _ReexportFinder:
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.submodule_search_locations is None or not isinstance(spec.loader, SourceFileLoader):
             return None
-        body = ast.parse(spec.loader.get_data(spec.loader.path)).body
-        if name == self.library or all(map(_is_reexport, body)):
-            spec.loader = _ReexportLoader(spec.loader, dict(_reexports(name, body)))
+        code = spec.loader.get_code(name)
+        only_imports, sources = _read_reexports(name, code) if code is not None else (False, {})
+        if name == self.library or only_imports:
+            spec.loader = _ReexportLoader(spec.loader, sources)
         return spec
 
 
@@ -151,21 +152,40 @@ class _ReexportingPackage(ModuleType):
         return value
 
 
-def _is_reexport(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.ImportFrom(module="__future__") | ast.Expr(value=ast.Constant()):
-            return True
-        case ast.Assign(targets=[ast.Name(id="__all__")]):
-            return True
-        case ast.ImportFrom(level=level, names=names):
-            return level > 0 and names[0].name != "*"
-    return False
+# What the code of a module with nothing but imports, `__all__` and a docstring consists of, by version of Python.
+_IMPORTING = frozenset(
+    {"IMPORT_NAME", "IMPORT_FROM", "STORE_NAME", "POP_TOP", "LOAD_CONST", "LOAD_SMALL_INT", "RESUME", "NOP", "CACHE"}
+    | {"BUILD_LIST", "LIST_EXTEND", "BUILD_TUPLE", "RETURN_VALUE", "RETURN_CONST", "NOT_TAKEN", "EXTENDED_ARG"}
+)
 
 
-def _reexports(package: str, body: Sequence[ast.stmt]) -> Iterator[tuple[str, tuple[str, str]]]:
-    for statement in body:
-        if isinstance(statement, ast.ImportFrom) and statement.level:
-            for alias in statement.names:
-                there = (statement.module, alias.name) if statement.module else (alias.name, "")
-                source = importlib.util.resolve_name("." * statement.level + there[0], package)
-                yield alias.asname or alias.name, (source, there[1])
+def _read_reexports(package: str, code: CodeType) -> tuple[bool, dict[str, tuple[str, str]]]:
+    """Return whether a package's code only imports from the library itself, and by the names that these imports bind
+    the defining module and the name there ("": the module itself).
+
+    Read from the compiled code, which is cached on disk: parsing the source takes longer, and two megabytes."""
+    sources: dict[str, tuple[str, str]] = {}
+    only_imports = True
+    values: list[Any] = []  # constants before an import: its level, and its names
+    module = name = ""
+    level = 0
+    for step in dis.get_instructions(code):
+        match step.opname:
+            case "LOAD_CONST" | "LOAD_SMALL_INT":
+                values.append(step.argval)
+            case "IMPORT_NAME":
+                module, (level, names) = step.argval, values[-2:]
+                if module != "__future__" and (level == 0 or not names or names == ("*",)):
+                    only_imports = False
+            case "IMPORT_FROM":
+                name = step.argval
+            case "STORE_NAME":
+                if name and level:
+                    there = (module, name) if module else (name, "")
+                    sources[step.argval] = importlib.util.resolve_name("." * level + there[0], package), there[1]
+                elif not name and step.argval not in ("__all__", "__doc__"):
+                    only_imports = False
+                name = ""
+            case other:
+                only_imports = only_imports and other in _IMPORTING
+    return only_imports, sources

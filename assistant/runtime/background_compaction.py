@@ -127,6 +127,7 @@ class BackgroundCompaction:
     async def _run(self, session: str) -> None:
         try:
             await self._meter.load_model_limits()
+            await self._running.pacer.wait()
             await self._compaction.replace_deterministic(session, self._budget)
             await self._save(session)
             view = self._conversation.load_view(session)

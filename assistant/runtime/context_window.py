@@ -16,6 +16,7 @@ from assistant.context.pressure import answer_token_limit, estimate_prompt_token
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError
 from assistant.core.model_api import CacheLifetime, ModelReply, ModelRequest
+from assistant.core.pacing import Pacer
 from assistant.core.ports import Model
 from assistant.core.records import ContextView, Turn
 from assistant.core.store_ports import Conversation
@@ -83,6 +84,7 @@ class ContextWindow:
         compaction: CompactionService,
         economy: ContextEconomy,
         *,
+        pacer: Pacer,
         max_output_tokens: int,
     ) -> None:
         self._conversation = conversation
@@ -90,6 +92,7 @@ class ContextWindow:
         self._meter = meter
         self._compaction = compaction
         self._economy = economy
+        self._pacer = pacer
         self._max_output = max_output_tokens
         self._prepared: dict[str, _Prepared] = {}  # by turn
         self._sent: dict[str, _Sent] = {}  # by session
@@ -99,6 +102,8 @@ class ContextWindow:
     async def prepare(self, turn: Turn, model: Model, now: datetime) -> ModelRequest:
         """Return the turn's next request, compacting first if it would not fit."""
         limits = await model.limits()
+        # At first all turns wait for the same answer.
+        await self._pacer.wait()
         self._meter.set_limits(model, limits)
         terms = self._meter.terms_for(turn.session, model.name, limits, turn.volatile)
         view = self._conversation.load_view(turn.session)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from assistant.core.errors import UsageError
+from assistant.core.pacing import Pacer
 from assistant.core.store_ports import Conversation
 from assistant.runtime.turn import TurnControl
 
@@ -19,6 +20,7 @@ from assistant.runtime.turn import TurnControl
 _MAX_QUIET_WAIT_SECONDS = 5.0
 _POLL_SECONDS = 0.005
 _RETRY_STORE_AFTER = timedelta(seconds=5)
+_STEPS_IN_A_ROUND = 3
 
 RunningTurn = tuple[TurnControl, asyncio.Task[None]]
 
@@ -65,6 +67,7 @@ class RunningTurns:
         self.unsaved: dict[str, TurnControl] = {}  # by turn: not running, with state that the disk did not accept
         self.backoff = StoreBackoff()
         self.wake = asyncio.Event()  # set when a turn may be due
+        self.pacer = Pacer(_STEPS_IN_A_ROUND)  # asked before the longer steps of turns, which take milliseconds
         self.accepts_turns = False  # from the first tick until shutdown
         self._paused: set[str] = set()
         self._waited_for: dict[str, asyncio.Task[None]] = {}

@@ -200,7 +200,10 @@ class Runtime:
             self._write_refused = False
             self._retry_blocked(now)
             for session in self._running.waiting_sessions():
-                if self._running.is_running(session) or session in self._beginning:
+                if self._is_busy(session):
+                    continue
+                await self._running.pacer.wait()
+                if self._is_busy(session):
                     continue
                 if self._turn_context.looks_back(session) or self._has_voice(session):
                     # Preparing may be slow, and must not delay other sessions.
@@ -220,6 +223,9 @@ class Runtime:
             await self.tick(self._clock())
         if self._spoken.tasks:
             await asyncio.wait(list(self._spoken.tasks))
+
+    def _is_busy(self, session: str) -> bool:
+        return self._running.is_running(session) or session in self._beginning
 
     def _has_voice(self, session: str) -> bool:
         return self._voice.listens and any(map(self._voice.waits, self._conversation.list_accepted(session, limit=1)))
@@ -264,6 +270,7 @@ class Runtime:
         self._running.by_session[turn.session] = (control, task)
 
     async def _work(self, control: TurnControl) -> None:
+        await self._running.pacer.wait()
         turn, control.is_started = control.turn, True
         message_ids = [item.message_id for item in turn.items]
         with self._follow_turn(turn):

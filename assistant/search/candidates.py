@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assistant.core.dataclass import dataclass
-from assistant.search.dtypes import ROLE_BITS, Bools, Floats, Ints, Occurrences
+from assistant.search.dtypes import ROLE_BITS, Bools, Floats, Ints, Occurrences, distinct_values
 from assistant.search.index import SearchIndex
 from assistant.search.query import SearchLimits
 from assistant.search.scoring import NEIGHBOUR_REACH, NEIGHBOUR_WEIGHTS
@@ -85,7 +85,7 @@ def around_units(index: SearchIndex, units: Ints) -> Ints:
 
 def _of_so_many_sources(index: SearchIndex, units: Ints, most: int) -> Ints:
     """Return the first of these units, up to the maximum number of sources to score."""
-    _, first = np.unique(index.meta["source"][units], return_index=True)
+    _, first = distinct_values(index.meta["source"][units])
     return units if len(first) <= most else units[: np.partition(first, most)[most]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,16 @@ def kinds_of(rows: UnitRows) -> NDArray[np.uint32]:
     """Return scope and role of each unit as one number, 0 if it was removed."""
     kinds: NDArray[np.uint32] = (rows["scope"].astype(np.uint32) << ROLE_BITS | rows["role"]) * (rows["gone"] == 0)
     return kinds
+
+
+def distinct_values(values: NDArray[np.generic]) -> tuple[NDArray[Any], Ints]:
+    """Return the different values in order, and the first place of each: like `numpy.unique`, which imports the masked
+    arrays."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    begins = np.ones(len(values), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    return ordered[begins], order[begins]
 
 
 def quantise(rows: Floats) -> ByteVectors:

@@ -28,6 +28,7 @@ from assistant.search.dtypes import (
     Ints,
     Occurrences,
     UnitRows,
+    distinct_values,
     kinds_of,
     quantise,
 )
@@ -278,7 +279,10 @@ class SearchIndex:
 
     def speaker_stems(self) -> dict[int, frozenset[str]]:
         """Return the stems of each speaker's name, by speaker number."""
-        new = set(np.unique(self._meta["speaker"][self._speakers_until : self.count]).tolist()) - {0, *self._speakers}
+        new = set(distinct_values(self._meta["speaker"][self._speakers_until : self.count])[0].tolist()) - {
+            0,
+            *self._speakers,
+        }
         for name, number in self._names.items() if new else ():
             if number in new:
                 words = [fold_text(word) for word in WORD.findall(split_spaceless_runs(name))]

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.core.dataclass import dataclass
-from assistant.search.dtypes import Bools, Floats, Ints
+from assistant.search.dtypes import Bools, Floats, Ints, distinct_values
 from assistant.search.units import FIRST_PERSON, GREETING, NAME, NUMBER, QUESTION, REPEATS, TIME_WORD
 
 NEIGHBOUR_REACH = 4
@@ -274,7 +274,7 @@ def _similar_words_around(table: CandidateTable, columns: Ints, terms: Sequence[
     itself, less if further away or only similar in meaning."""
     stands_for = np.array([term.stands_for for term in terms])
     order = np.argsort(stands_for, kind="stable")
-    _, first = np.unique(stands_for[order], return_index=True)
+    _, first = distinct_values(stands_for[order])
     worth = np.array([term.weight for term in terms], np.float32)[order, None]
     likest = np.maximum.reduceat((table.counts[order] > 0) * worth, first, axis=0)
     likest = np.append(likest, np.zeros((len(first), 1), np.float32), axis=1)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from assistant.core.text import STOP_WORDS
-from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, Ints, quantise
+from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, Ints, distinct_values, quantise
 from assistant.search.sketches import differing_bits, nearest_places, sketches_of
 from assistant.search.spelling import KnownWords
 
@@ -104,7 +104,7 @@ class Vocabulary:
             new = sketches_of(self._matrix[self._sketches.shape[1] : count])
             self._sketches = np.concatenate([self._sketches, new], axis=1)
         nearest = [nearest_places(differing_bits(self._sketches, one), _COMPARED, _DIMENSIONS) for one in vectors]
-        rows: Ints = np.unique(np.concatenate(nearest))
+        rows: Ints = distinct_values(np.concatenate(nearest))[0]
         return rows
 
     def _nearest(self, rows: Ints, cosines: Floats, own: str) -> list[tuple[str, float]]:

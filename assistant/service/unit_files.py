@@ -7,7 +7,6 @@ that a later install detects edits by a person.
 from __future__ import annotations
 
 import hashlib
-import plistlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,6 +61,8 @@ def render_systemd_unit(template: str, service: ServiceSpec) -> str:
 
 def render_launchd_plist(template: str, service: ServiceSpec) -> str:
     """Return the text of the agent."""
+    import plistlib  # not needed by a daemon, and loads a parser of XML
+
     values = {
         "label": service.label,
         "program": str(service.program),

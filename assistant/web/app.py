@@ -20,8 +20,10 @@ from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from assistant import __version__
+from assistant.core.pacing import Pacer
 from assistant.health.status import DaemonStatus
 from assistant.web.deps import ApiDeps
 from assistant.web.errors import ERROR_SHAPES, SCHEMA_REFERENCE, add_error_handlers
@@ -33,6 +35,9 @@ from assistant.web.routes_page import page_routes
 from assistant.web.routes_read import read_routes
 
 _NO_STORE = {"Cache-Control": "no-store"}
+# A request takes a millisecond or two until it first waits for something.
+_BEGUN_IN_A_ROUND = 4
+_UNPACED = frozenset({"/healthz", "/readyz"})
 
 
 def health_routes(status: DaemonStatus) -> list[BaseRoute]:
@@ -63,6 +68,19 @@ def _health_answer(request: Request, name: str, problems: list[str]) -> Response
     return JSONResponse(body, 503 if problems else 200, _NO_STORE)
 
 
+class _PacedRequests:
+    """Begins a few requests in a round of the event loop; those for the health, which are short, at once."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._pacer = Pacer(_BEGUN_IN_A_ROUND)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in _UNPACED:
+            await self._pacer.wait()
+        await self._app(scope, receive, send)
+
+
 _DESCRIPTION = (
     "Talk with your assistant and read what it stores. Over the control socket only the file's mode protects it; over "
     "TCP every request but `/healthz` and `/readyz` needs the bearer token, or the cookie of a browser that logged in "
@@ -82,6 +100,7 @@ def build_web_app(deps: ApiDeps) -> FastAPI:
         *health_routes(deps.status),
         *_description_route(app),
     ]
+    app.add_middleware(_PacedRequests)
     add_error_handlers(app)
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign]
     return app

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from assistant.core.errors import HomeError, HomeLocked, StoreError
+from assistant.core.imports import hidden_modules
 from assistant.core.logger import get_logger
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
 from assistant.service.home_lock import is_listening, short_address
@@ -220,5 +221,7 @@ class WebServers:
 
         with self._building:
             if self._app is None:
-                self._app = build_web_app(self.deps)
+                # FastAPI looks for models of it in each route. There are none, and it is half as large as pydantic.
+                with hidden_modules("pydantic.v1"):
+                    self._app = build_web_app(self.deps)
             return self._app

@@ -18,7 +18,7 @@ from assistant.core.logger import get_logger
 from assistant.search.finder import SourceFinder
 from assistant.search.index_values import IndexStore, TextSource
 from assistant.search.query import SearchLimits
-from assistant.service.malloc import loaded_for_good
+from assistant.service.malloc import loaded_for_good, trim_heap
 from assistant.store.database import Database
 from assistant.store.derived import FILES_DB, SEARCH_DB, open_derived, set_aside
 from assistant.store.log.reader import LogFiles
@@ -107,6 +107,8 @@ def _finder(
             from assistant.search.query import with_irregular_forms
 
             embedder, questions = builtin_embedder(), _question_embeddings()
+        # Reading its tokenizer takes some megabytes more than keeping it.
+        trim_heap()
         store = index.open(f"{_INDEX_VERSION} {embedder.name}")
         return SearchEngine(store, with_irregular_forms(stemmer.stem_words), embedder.embed, bounds, questions)
 

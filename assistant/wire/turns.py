@@ -188,7 +188,13 @@ def build_contexts(base: Base, toolbox: ToolRegistry) -> Contexts:
     streaks = RecallStreaks()
     compaction = CompactionService(stores.conversation, compactor, meter, economy, streaks, base.notices, base.clock)
     window = ContextWindow(
-        stores.conversation, estimates, meter, compaction, economy, max_output_tokens=values.model.max_output_tokens
+        stores.conversation,
+        estimates,
+        meter,
+        compaction,
+        economy,
+        pacer=base.running.pacer,
+        max_output_tokens=values.model.max_output_tokens,
     )
     return Contexts(standing_memory, meter, compaction, economy, window, streaks)
 

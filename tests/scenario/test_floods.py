@@ -179,3 +179,28 @@ async def test_an_answer_that_does_not_end_is_cut_and_said_to_be(tmp_path: Path)
         await it.wait_idle()
         (sent,) = [body for body in it.bridge.bodies if body.startswith("xxx")]
         assert sent == "x" * MAX_ANSWER_CHARACTERS + TRUNCATED_REPLY_NOTE
+
+
+async def test_of_many_requests_at_once_a_few_begin_in_a_round_and_the_health_is_told_at_once() -> None:
+    with open_terminal() as terminal:
+        app = build_web_app(control_deps(ScriptedControl(), terminal))
+    answered: list[str] = []
+
+    async def ask(path: str) -> None:
+        async def send(message: dict[str, object]) -> None:
+            if message["type"] == "http.response.start":
+                answered.append(path)
+
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "path": path,
+            "raw_path": path.encode(), "query_string": b"", "headers": [], "scheme": "http", "root_path": "",
+            "state": {}, "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2),
+        }  # fmt: skip
+        await app(scope, asyncio.Event().wait, send)  # type: ignore[arg-type]
+
+    asking = [asyncio.create_task(ask("/v1/nothing")) for _ in range(40)]
+    asking.append(asyncio.create_task(ask("/healthz")))
+    await asyncio.sleep(0)
+    assert answered.count("/healthz") == 1 and answered.count("/v1/nothing") <= 4
+    await asyncio.gather(*asking)
+    assert answered.count("/v1/nothing") == 40

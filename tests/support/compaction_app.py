@@ -12,6 +12,7 @@ from pathlib import Path
 from assistant.context.tokens import TokenCounter
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Message, Role
+from assistant.core.pacing import Pacer
 from assistant.core.records import CountingTier
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.runtime.compaction_service import CompactionService
@@ -93,7 +94,9 @@ def make_context_window(
     economy = ContextEconomy(home.conversation, measures, models, {}, policy, UTC)
     notices = notice_sender(home.db, clock)
     compacting = CompactionService(home.conversation, compactor, measures, economy, RecallStreaks(), notices, clock)
-    return ContextWindow(home.conversation, estimates, measures, compacting, economy, max_output_tokens=1000)
+    return ContextWindow(
+        home.conversation, estimates, measures, compacting, economy, pacer=Pacer(1), max_output_tokens=1000
+    )
 
 
 SUMMARY_ANSWER = (

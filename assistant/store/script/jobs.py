@@ -30,7 +30,7 @@ from assistant.core.jobs import (
 from assistant.core.messages import Message
 from assistant.core.records import OutgoingMessage
 from assistant.store.database import Database
-from assistant.store.rows import class_row, dump_json, format_time, from_json, insert_sql, parse_time
+from assistant.store.rows import class_row, dump_json, format_time, from_json, insert_sql, parse_time, update_sql
 from assistant.store.script.append import Appender, RecordOrigin
 from assistant.store.script.inbox import Inbox
 from assistant.store.script.index import is_indexed
@@ -207,8 +207,7 @@ class Jobs:
         """End slots, advance jobs, and store outgoing messages and prompts, in one transaction."""
         with self._db.write():
             self._end_slots(firing.jobs, now)
-            for job in firing.jobs:
-                self._move(job.job_id, job.due, "active", now)
+            self._advance(firing.jobs, now)
             for message in firing.messages:
                 self._send(message, now)
             for prompt in firing.prompts:
@@ -228,6 +227,17 @@ class Jobs:
                 for outcome, message_key in job.outcomes
             ),
         )
+
+    def _advance(self, jobs: Sequence[JobOutcome], now: datetime) -> None:
+        """Like `_move` for each of these active jobs: all that have ended are written at once."""
+        at = format_time(now)
+        self._db.execute_many(
+            update_sql("jobs", ("state", "next_due_at", "next_key", "ended_at"), ("id", "state")),
+            (("done", None, None, at, job.job_id, "active") for job in jobs if job.due is None),
+        )
+        for job in jobs:
+            if job.due is not None:
+                self._move(job.job_id, job.due, "active", now)
 
     def _move(self, job_id: int, due: DueSlot | None, state: str, now: datetime) -> None:
         """Set the next slot of a job in `state`; None marks it done."""
