@@ -201,3 +201,19 @@ def test_the_page_is_two_files_below_40_kilobytes_and_its_plots_are_below_23() -
     _, _, sent = loaded.files["main.js"].content.partition(b"const $api = ")
     assert not any(line.startswith((b"//", b"/*", b" ")) for line in sent.splitlines())
     assert len(own) > 10 and all(len(path.read_text(encoding="utf-8").splitlines()) < 300 for path in own)
+
+
+async def test_answers_are_compressed_over_tcp_and_files_and_streams_are_not(tmp_path: Path) -> None:
+    async with run_web_api(tmp_path, "It is a file. " * 100) as it:
+        sound = {"mime": "application/x-thing", "name": "a.bin", "data": "AAAA" * 1000}
+        message = {"text": "Look. " * 100, "external_id": "1", "media": [sound]}
+        said = (await it.tcp.request("POST", "/v1/messages", json=message)).json()
+        await it.wait_idle()
+        for client, encoding in ((it.tcp, "gzip"), (it.socket, None)):
+            answer = await client.request("GET", "/v1/messages", params={"html": True})
+            assert answer.headers.get("content-encoding") == encoding
+            assert [entry["text"][:5] for entry in answer.json()["messages"]] == ["Look.", "It is"]
+        file = await it.tcp.request("GET", f"/v1/history/{said['message_id']}/files/0")
+        assert len(file.content) == 3000 and "content-encoding" not in file.headers
+        async with it.tcp.client.sse("/v1/events") as stream:
+            assert "content-encoding" not in stream.response.headers
