@@ -238,6 +238,7 @@ class App:
             session_reader(settings, stores),
             self.memory,
             stores.workspace,
+            stores.outbox,
             clock,
             settings.zone,
         )

@@ -191,15 +191,15 @@ async def test_f42_links_are_made_where_the_owner_is_and_not_in_conversations(tm
         assert typed.status_code == 400 and "assistant open" in typed.json()["error"]
 
 
-def test_the_page_is_two_files_below_40_kilobytes_and_its_plots_are_below_23() -> None:
+def test_the_page_is_two_files_and_with_its_plots_below_60_kilobytes() -> None:
     loaded = load_page_files()
-    assert set(loaded.files) == {"icon.svg", "main.js", "page.css", "vendor/uplot.css", "vendor/uplot.js"}
+    assert set(loaded.files) == {"icon.svg", "main.js", "page.css", "vendor/uplot.js"}
     sizes = {name: len(file.compressed) for name, file in {"": loaded.index, **loaded.files}.items()}
-    plots = sum(size for name, size in sizes.items() if "uplot" in name)
-    assert plots < 23_000 and sum(sizes.values()) - plots < 40_000
+    assert sum(sizes.values()) <= 60_000
     own = list(PAGE_FOLDER.glob("*.js"))
     _, _, sent = loaded.files["main.js"].content.partition(b"const $api = ")
-    assert not any(line.startswith((b"//", b"/*", b" ")) for line in sent.splitlines())
+    # A comment that was left would hide what follows it on its line.
+    assert not any(line.startswith((b"//", b"/*", b" ")) or b" // " in line for line in sent.splitlines())
     assert len(own) > 10 and all(len(path.read_text(encoding="utf-8").splitlines()) < 300 for path in own)
 
 
