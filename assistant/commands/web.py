@@ -3,8 +3,9 @@ token (`assistant/cli/serve.py`)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 
 import click
 
@@ -58,9 +59,31 @@ def link(context: CommandContext) -> PageLink:
     return PageLink(f"{url}/#login={context.services.browsers.create_link_code()}", LINK_MINUTES)
 
 
-def _render_sessions(sessions: Sequence[BrowserSession], zone: tzinfo) -> str:
+_BROWSERS = re.compile(r"Firefox|Edg|Chrome|Safari")
+_SYSTEMS = re.compile(r"Android|iPhone|iPad|Windows|Mac OS X|Linux")
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedIn:
+    """A browser that is logged in."""
+
+    id: int
+    name: str  # "Firefox on Linux"
+    agent: str  # the browser's user agent
+    created_at: datetime
+    used_at: datetime
+
+
+def _describe(session: BrowserSession) -> LoggedIn:
+    browser, system = _BROWSERS.search(session.agent), _SYSTEMS.search(session.agent)
+    name = browser[0].replace("Edg", "Edge") if browser else "A browser"
+    whole = f"{name} on {system[0]}" if system else name
+    return LoggedIn(session.id, whole, session.agent, session.created_at, session.used_at)
+
+
+def _render_sessions(sessions: Sequence[LoggedIn], zone: tzinfo) -> str:
     lines = [
-        f"- {session.id}: {session.agent or 'a browser without a name'}, since "
+        f"- {session.id}: {session.name}, since "
         f"{format_local_time(session.created_at, zone)}, last used {format_local_time(session.used_at, zone)}"
         for session in sessions
     ]
@@ -68,12 +91,12 @@ def _render_sessions(sessions: Sequence[BrowserSession], zone: tzinfo) -> str:
 
 
 @web.command("sessions", render=_render_sessions, with_session=False)
-def list_sessions(context: CommandContext) -> list[BrowserSession]:
+def list_sessions(context: CommandContext) -> list[LoggedIn]:
     """List the browsers that are logged in to the page.
 
     > assistant web sessions
     """
-    return context.services.browsers.list_sessions()
+    return [_describe(session) for session in context.services.browsers.list_sessions()]
 
 
 def _render_revoked(revoked: Sequence[BrowserSession], _: tzinfo) -> str:

@@ -74,6 +74,11 @@ def is_answer_key(key: str) -> bool:
     return key.startswith(("reply:", "notice:"))
 
 
+def spoken_key(message_id: int | None) -> str:
+    """Return the delivery key of the recording of an answer, at the first place that it was sent to."""
+    return f"spoken:{message_id}"
+
+
 OutboxState = Literal["pending", "sending", "sent", "ambiguous", "failed", "withheld", "dropped"]
 
 

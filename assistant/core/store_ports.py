@@ -10,7 +10,7 @@ from typing import Protocol
 
 from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction, RestorePreview
 from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
-from assistant.core.messages import Message, RecordKind, ToolCall
+from assistant.core.messages import Media, Message, RecordKind, ToolCall
 from assistant.core.records import (
     ContextView,
     InboxItem,
@@ -294,6 +294,9 @@ class Outbox(Protocol):
         """Return the number of pending and sending items of a bridge."""
 
     def list_by_turn(self, turn: str) -> list[OutboxItem]: ...
+
+    def list_media(self, key: str, scope: str) -> tuple[Media, ...]:
+        """Return the files of a delivery, in any state; none if there is none."""
 
     def list_open(self, bridge: str, session: str, *, limit: int) -> list[OutboxItem]:
         """Return a session's unsent items for a bridge, oldest first."""

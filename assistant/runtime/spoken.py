@@ -2,7 +2,8 @@
 
 - The text is always sent first. The recording is a delivery of its own, under one key that names the answer's message,
   so it is made and sent at most once; one that a restart interrupts is not made again.
-- Only the owner's answers on a chat network are spoken. If it fails, the person reads why.
+- Only the owner's answers on a chat network and on the page are spoken; of the page only those to voice messages, since
+  a terminal shows its conversations too and plays nothing. If it fails, the person reads why.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from assistant.core.errors import ModelError, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.messages import Media
 from assistant.core.notices import Notice, NoticeKind
-from assistant.core.records import InboxItem, OutboxItem, OutgoingMessage, Turn
+from assistant.core.records import InboxItem, OutboxItem, OutgoingMessage, Turn, spoken_key
 from assistant.core.sessions import session_role
 from assistant.core.store_ports import Outbox
 from assistant.runtime.voice import HEARD
 
 log = get_logger()
 
-SPOKEN_PREFIX = "spoken:"
 _NAME = "answer.ogg"
-_SILENT_BRIDGES = frozenset({"terminal", "mail"})  # the page is of the first
+_SILENT_BRIDGE = "mail"
+_PAGE_BRIDGE = "terminal"
 
 
 class Speaker(Protocol):
@@ -59,7 +60,7 @@ class SpokenAnswers:
         """Start to speak the answer of a turn that has ended, if it is to be spoken; `done` is called after it."""
         if self._load is None or session_role(turn.session) != "owner":
             return
-        items = [item for item in turn.items if item.incoming.bridge not in _SILENT_BRIDGES and self._is_wanted(item)]
+        items = [item for item in turn.items if self._is_wanted(item)]
         if items:
             task = asyncio.create_task(self._speak(turn, items, done), name=f"speaking the answer of {turn.id}")
             self.tasks.add(task)
@@ -67,7 +68,10 @@ class SpokenAnswers:
 
     def _is_wanted(self, item: InboxItem) -> bool:
         said = item.incoming
-        return self._always or (said.content.endswith(HEARD) and any(it.kind == "file" for it in said.media))
+        if said.bridge == _SILENT_BRIDGE:
+            return False
+        is_typed = self._always and said.bridge != _PAGE_BRIDGE
+        return is_typed or (said.content.endswith(HEARD) and any(it.kind == "file" for it in said.media))
 
     async def _speak(self, turn: Turn, items: list[InboxItem], done: Callable[[], None]) -> None:
         try:
@@ -108,7 +112,7 @@ class SpokenAnswers:
 def _key(answer: OutboxItem) -> str:
     """Return the key of the recording of an answer: one a message and place."""
     place = answer.outgoing.key.split(":")[2:]
-    return ":".join((f"{SPOKEN_PREFIX}{answer.outgoing.message_id}", *place))
+    return ":".join((spoken_key(answer.outgoing.message_id), *place))
 
 
 def _spoken(answer: OutboxItem, media: Media) -> OutgoingMessage:

@@ -26,9 +26,9 @@ from assistant.core.errors import BridgeError, UsageError
 from assistant.core.memories import MemoryHit, MemoryListPage, SleepReport
 from assistant.core.messages import Media
 from assistant.core.model_api import UsageKey
-from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, LogRecord, SearchHit
+from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, LogRecord, SearchHit, spoken_key
 from assistant.core.sessions import OWNER_SCOPE, session_role
-from assistant.core.store_ports import Conversation, Journal
+from assistant.core.store_ports import Conversation, Journal, Outbox
 from assistant.gateway.attachments import load_outgoing_file
 from assistant.health.status import DaemonStatus
 from assistant.memory.service import MemoryService
@@ -121,6 +121,7 @@ class OwnerReadApi:
     session_reader: SessionReader
     memory: MemoryService
     files: WorkspaceFiles
+    outbox: Outbox
     clock: Callable[[], datetime]
     zone: ZoneInfo
 
@@ -179,6 +180,17 @@ class OwnerReadApi:
         except BridgeError as error:
             raise UsageError(f"This file cannot be read: {error}") from None
         return medium, base64.b64decode(loaded.data or "")
+
+    def has_recording(self, message_id: int) -> bool:
+        """Return whether an answer was spoken."""
+        return self.outbox.has(spoken_key(message_id), OWNER_SCOPE)
+
+    async def read_recording(self, message_id: int) -> bytes:
+        """Return the recording of an answer that was spoken, as Ogg."""
+        media = await asyncio.to_thread(self.outbox.list_media, spoken_key(message_id), OWNER_SCOPE)
+        if not media or not media[0].data:
+            raise UsageError(f"Message {message_id} was not spoken.")
+        return base64.b64decode(media[0].data)
 
     # ------------------------------------------------------------------------------------------------------- remembered
 

@@ -101,7 +101,7 @@ def _history(reader: OwnerReadApi) -> APIRouter:
     ) -> MessagePage:
         """The newest messages, oldest of them first."""
         records = await reader.recent_messages(session, limit=limit, before_id=before)
-        return MessagePage.from_records(records, html=html)
+        return MessagePage.from_records(records, reader.has_recording, html=html)
 
     @routes.get("/history", summary="Search what was said")
     async def history(
@@ -123,7 +123,7 @@ def _history(reader: OwnerReadApi) -> APIRouter:
         """Whole, with so many on each side of it."""
         with _or_not_found():
             records = await reader.read_around(message_id, neighbours)
-        return MessagePage.from_records(records, html=html)
+        return MessagePage.from_records(records, reader.has_recording, html=html)
 
     return routes
 
@@ -153,6 +153,18 @@ def _files(reader: OwnerReadApi) -> APIRouter:
                 "Cache-Control": "private, max-age=3600",
             },
         )
+
+    @routes.get(
+        "/history/{message_id}/spoken",
+        responses={**error_responses(404), 200: {"description": "Ogg Opus.", "content": {"audio/ogg": {}}}},
+        response_class=Response,
+        summary="An answer as it was spoken",
+    )
+    async def spoken(message_id: Annotated[RowId, Path()]) -> Response:
+        """Of messages that are `spoken`."""
+        with _or_not_found():
+            content = await reader.read_recording(message_id)
+        return Response(content, media_type="audio/ogg", headers={"Cache-Control": "private, max-age=3600"})
 
     return routes
 

@@ -6,7 +6,7 @@ Words of people, models and tools are given as they were said; escape them where
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -64,6 +64,8 @@ class LoggedMessage(ReadAnswer):
     tool_calls: list[LoggedToolCall]
     tool_call_id: str | None
     media: list[LoggedFile]
+    # Whether `GET /v1/history/{id}/spoken` has a recording of it.
+    spoken: bool = False
     html: str | None = None
 
     def with_html(self) -> LoggedMessage:
@@ -77,9 +79,16 @@ class MessagePage(ReadAnswer):
     messages: list[LoggedMessage]
 
     @classmethod
-    def from_records(cls, records: Sequence[LogRecord], *, html: bool) -> MessagePage:
+    def from_records(
+        cls, records: Sequence[LogRecord], has_recording: Callable[[int], bool], *, html: bool
+    ) -> MessagePage:
+        """`has_recording` tells whether an answer, by its id, was spoken."""
         page = cls.model_validate({"messages": records})
-        return cls(messages=[message.with_html() for message in page.messages]) if html else page
+        marked = [
+            message.model_copy(update={"spoken": message.role == "assistant" and has_recording(message.id)})
+            for message in page.messages
+        ]
+        return cls(messages=[message.with_html() for message in marked] if html else marked)
 
 
 class FoundMessage(ReadAnswer):

@@ -23,6 +23,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.types import ASGIApp
 from uvicorn import Config, Server
 
@@ -40,6 +41,10 @@ _MAX_CONNECTIONS = 256
 _MAX_SHARE_OF_FILES = 1 / 4
 _KEEP_ALIVE_TCP_SECONDS = 60
 _HANDSHAKE_SECONDS = 10
+# It takes a third of the time of level 9, for answers that are 3 % larger.
+_GZIP_LEVEL = 4
+# Files may be large, and are mostly compressed already.
+_NOT_COMPRESSED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/octet-stream")
 
 
 def build_tcp_server(
@@ -47,7 +52,8 @@ def build_tcp_server(
 ) -> ServeSocket:
     """Return a server of the API for clients that follow the rules, as loaded by `TcpListener`."""
     limit = ConnectionLimit(_max_connections())
-    guarded = AccessGuard(app, rules, clock, limit.admit_authenticated)
+    compressed = GZipMiddleware(app, compresslevel=_GZIP_LEVEL, exclude_content_types=_NOT_COMPRESSED)
+    guarded = AccessGuard(compressed, rules, clock, limit.admit_authenticated)
     return serve_with_uvicorn(
         guarded, tls=tls, keep_alive_seconds=_KEEP_ALIVE_TCP_SECONDS, limit=limit, protocol=SlowClientProtocol
     )

@@ -24,8 +24,8 @@ _COMMANDS: Mapping[str, bool] = {
     **dict.fromkeys(("config show", "config get", "config set", "config unset", "config check"), True),
     **dict.fromkeys(("config secret list", "config secret set", "config secret remove"), True),
     **dict.fromkeys(("doctor", "verify", "service status", "service restart"), True),
-    **dict.fromkeys(("bridge add", "service logs", "setup"), False),
-    **dict.fromkeys(("aihistory show", "aihistory recover", "aihistory diff"), True),
+    **dict.fromkeys(("bridge add", "service logs", "setup", "aihistory show", "aihistory stats"), False),
+    **dict.fromkeys(("aihistory recover", "aihistory diff"), True),
 }
 _MOST_SECONDS = 600.0
 _ERROR = "Error: "

@@ -41,7 +41,7 @@ from assistant.settings.watch import SettingsWatch
 from assistant.store.home.browser_sessions import BrowserSessions
 from assistant.store.home.config_file import keep_valid_config
 from assistant.store.home.guard import remember_home
-from assistant.web.deps import ApiDeps, DaemonControl, OwnerReadApi
+from assistant.web.deps import ApiDeps, DaemonControl
 from assistant.web.servers import WebServers, ensure_web_token
 from assistant.web.shell_commands import ShellCommands
 from assistant.wire.models import ModelDeps, build_models, list_model_choices
@@ -55,12 +55,13 @@ from assistant.wire.services import (
     build_mcp_servers,
     build_memory,
     build_notifier,
+    build_read_api,
     build_resets,
     build_slash_commands,
     tell_mcp_change,
 )
 from assistant.wire.sleep import build_learning, build_sleep
-from assistant.wire.stores import Stores, session_reader, token_counter_for
+from assistant.wire.stores import Stores, token_counter_for
 from assistant.wire.turns import (
     Base,
     build_approvals,
@@ -230,17 +231,7 @@ class App:
         self.control = DaemonControl(
             self.runtime, self.commands, stores.conversation, self.status, ShellCommands(settings.home.path)
         )
-        self.read_api = OwnerReadApi(
-            stores.conversation,
-            stores.history,
-            stores.journal,
-            stores.ledger,
-            session_reader(settings, stores),
-            self.memory,
-            stores.workspace,
-            clock,
-            settings.zone,
-        )
+        self.read_api = build_read_api(self)
         deps = ApiDeps(self.control, self.read_api, self.terminal, self.daemon_status, self.browsers)
         web = settings.values.web
         any_port = settings.origins[WEB_PORT_KEY] == DEFAULTS_ORIGIN

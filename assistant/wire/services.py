@@ -46,6 +46,7 @@ from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
 from assistant.sessions.scheduler import ResetScheduler
 from assistant.settings.settings import Settings
 from assistant.store.home.workspace import ADDED_FOLDER, WorkspaceFiles, page_file_name
+from assistant.web.deps import OwnerReadApi
 from assistant.wire.memories import memory_storage_info
 from assistant.wire.sleep import Sleep
 from assistant.wire.stores import (
@@ -344,6 +345,22 @@ def _command_services(app: App) -> CommandServices:
         save_page=partial(_save_page, settings, app.stores.workspace),
         page_url=lambda: app.web.url(),
         notifier=app.notifier,
+    )
+
+
+def build_read_api(app: App) -> OwnerReadApi:
+    stores, settings = app.stores, app.settings
+    return OwnerReadApi(
+        stores.conversation,
+        stores.history,
+        stores.journal,
+        stores.ledger,
+        session_reader(settings, stores),
+        app.memory,
+        stores.workspace,
+        stores.outbox,
+        app.base.clock,
+        settings.zone,
     )
 
 

@@ -182,6 +182,8 @@ async def test_spending_is_a_table_by_day_model_and_part_with_what_the_caps_leav
             assert "$2.00" in browser.find("table.plain tbody tr", "large-1").text
             browser.click("main .tabs button", "Part of the prompt")
             browser.find("table.plain tbody tr", "$2.50")
+            browser.click("main button", "Show by month")
+            browser.find("main .words", "Nothing was compacted yet.")
             browser.screenshot("spending-table")
             assert browser.complaints() == []
 

@@ -170,6 +170,18 @@ def sleep_and_correct(browser: Browser) -> None:
     browser.find("main [role=status]")
 
 
+def undo_what_a_sleep_changed(browser: Browser) -> None:
+    use(browser, "main header a", "All memories", backwards=True)
+    use(browser, ".last-sleep > summary")
+    changed = len(browser.find_all(".change"))
+    use(browser, ".change button", "Undo")
+    browser.wait(lambda: len(browser.find_all(".change")) < changed)
+    has_focus(browser, ".last-sleep button")
+    use(browser, ".last-sleep button", "Undo it all")
+    agree(browser)
+    browser.wait(lambda: not browser.find_all(".last-sleep"))
+
+
 def undo_a_compaction(browser: Browser) -> None:
     go_to(browser, "Context")
     use(browser, "main button", "Compact now")
@@ -203,6 +215,12 @@ async def test_agenda_memory_sleep_compaction_and_settings_are_worked_by_keyboar
         await command(it, "remind", "add", "call", "Ada", "--at", "2099-03-03 09:00")
         await open_page(browser, it, "#/today/2099-03-03")
 
-        for flow in (move_a_reminder, sleep_and_correct, undo_a_compaction, change_a_setting):
+        for flow in (
+            move_a_reminder,
+            sleep_and_correct,
+            undo_what_a_sleep_changed,
+            undo_a_compaction,
+            change_a_setting,
+        ):
             await in_browser(partial(flow, browser))
         assert "daily_usd = 3" in (tmp_path / "config.toml").read_text()

@@ -256,7 +256,7 @@ async def test_a_compaction_opens_with_its_plan_and_originals_and_is_undone(tmp_
             browser.click("main button", "Compact now")
             browser.click("main .compaction summary", "#1")
             browser.click("main .compaction button", "Show the plan and the check")
-            browser.find("main .compaction dd", "become a summary")
+            browser.find("main .compaction li", "made from the original messages")
             browser.click("main .compaction button", "Show the originals")
             browser.find("main .compaction .columns", "harbour of Bergen")
             browser.screenshot("compaction")

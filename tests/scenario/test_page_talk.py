@@ -10,8 +10,10 @@ from assistant.core.messages import ToolCall
 from assistant.web.page_files import PAGE_FOLDER
 from tests.strict.behaviour import Held, ScriptedAnswer
 from tests.strict.server import StrictServer
+from tests.strict.speech import KEY, StrictSpeech
 from tests.support.browser import Browser, in_browser, open_link, open_page
 from tests.support.command_line import TIMEOUT_SECONDS, run_daemon, run_in_process
+from tests.support.sounds import ogg_opus
 from tests.support.web_api import LiveApi, free_port, run_web_api
 
 ANSWER = (
@@ -279,9 +281,19 @@ async def test_a_stop_while_it_answers_is_told_once_and_in_plain_words(tmp_path:
         await in_browser(look)
 
 
-async def test_a_voice_note_is_recorded_sent_and_kept(tmp_path: Path, browser: Browser) -> None:
-    async with run_web_api(tmp_path, "I heard it.") as it:
+async def test_a_voice_note_is_recorded_kept_and_answered_aloud(tmp_path: Path, browser: Browser) -> None:
+    voice = {"VOICE__KEY": KEY, "VOICE__SPEAK": "voice"}
+    async with (
+        StrictSpeech("Is it a heron?") as server,
+        run_web_api(tmp_path, "I heard it.", "As typed.", VOICE__URL=server.url, **voice) as it,
+    ):
+        server.speech = [ogg_opus()]
         await open_page(browser, it)
+
+        def plays(selector: str) -> None:
+            sound = browser.find(selector)
+            browser.run("arguments[0].preload = 'metadata'; arguments[0].load()", sound)
+            browser.wait(lambda: browser.run("return arguments[0].readyState", sound) > 0)
 
         def look() -> None:
             browser.click("button[aria-label='Record a voice note']")
@@ -290,10 +302,13 @@ async def test_a_voice_note_is_recorded_sent_and_kept(tmp_path: Path, browser: B
             browser.find(".attached", "voice-note.webm")
             browser.click("button", "Send")
             browser.find(".entry.assistant", "I heard it.")
+            plays(".entry.assistant audio")
+            browser.type("textarea", "And this?\n")
+            browser.find(".entry.assistant", "As typed.")
             browser.run("location.reload()")
-            sound = browser.find(".entry.user audio")
-            browser.run("arguments[0].preload = 'metadata'; arguments[0].load()", sound)
-            browser.wait(lambda: browser.run("return arguments[0].readyState", sound) > 0)
+            plays(".entry.user audio")
+            plays(".entry.assistant audio")
+            assert len(browser.find_all(".entry.assistant")) == 2 and len(browser.find_all(".entry audio")) == 2
             assert browser.complaints() == []
 
         await in_browser(look)

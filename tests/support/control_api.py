@@ -108,6 +108,12 @@ class EmptyReadApi:
     async def read_around(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
         raise UsageError(f"There is no message {message_id} in your conversations.")
 
+    def has_recording(self, message_id: int) -> bool:
+        return False
+
+    async def read_recording(self, message_id: int) -> bytes:
+        raise UsageError(f"Message {message_id} was not spoken.")
+
     async def memories(self, limit: int, *, former: bool, before: str) -> MemoryListPage:
         return MemoryListPage((), False)
 

@@ -128,6 +128,10 @@ class StoredOutbox(DatabaseStore):
         """Return whether an item with this key was ever stored in a scope."""
         return self._db.value("SELECT 1 FROM outbox WHERE key = ? AND scope = ?", (key, scope)) is not None
 
+    def list_media(self, key: str, scope: str) -> tuple[Media, ...]:
+        """Return the files of a delivery, in any state; none if there is none."""
+        return next((it.outgoing.media for it in self._items("key = ? AND scope = ?", (key, scope))), ())
+
     def list_by_turn(self, turn: str) -> list[OutboxItem]:
         return self._items("turn = ? ORDER BY id", (turn,))
 

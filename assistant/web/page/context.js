@@ -1,8 +1,9 @@
 /** Context: what the model sees of a conversation now, what that costs, and what was compacted. */
 import { html, useState } from "./vendor/preact.js";
-import { get, read, runAsked, run } from "./api.js";
+import { get, read, run, runAsked } from "./api.js";
 import { dollars, number, plural } from "./format.js";
-import { Action, Facts, Page, Problem, Time, useLoaded } from "./parts.js";
+import { Run } from "./listed.js";
+import { Action, Facts, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
 import { Plot } from "./plot.js";
 
 const NAMES = { tools: "Tools", persona: "PERSONA.md", rules: "Rules", pins: "Pinned", memory: "What is remembered", summary: "Summary", message: "Message" };
@@ -30,7 +31,7 @@ export default function Context({ rest }) {
         ["Next call", price === null ? "no price is known" : `${dollars(report.tokens * price)}, ${report.cached ? "read from the cache" : "written to the cache"}`],
       ]} />
       <span class=${`bar ${report.pressure > 0.8 ? "full" : ""}`}><i ref=${(it) => it && (it.style.width = `${Math.min(100, report.pressure * 100)}%`)}></i></span>`}
-    <p class="row"><${Action} does=${async () => (await run(["compact"], session), again())}>Compact now</${Action}></p>
+    <p class="row"><${Run} class="" argv=${["compact"]} session=${session} then=${again} says>Compact now</${Run}></p>
     ${made?.compactions.length > 0 && html`<${Pressure} of=${made.compactions} now=${report?.tokens ?? 0} />`}
     <h2>What the model sees, in order</h2>
     <ol class="list">${shown.map((part) => html`<${Part} part=${part} price=${price} session=${session} />`)}</ol>
@@ -67,26 +68,6 @@ function Pressure({ of, now }) {
   return html`<h2>Size over time</h2><${Plot} label="Tokens over time; it falls with each compaction" times=${times} series=${[{ label: "Tokens", values: tokens, show: number }]} />`;
 }
 
-/** What was noted of a compaction: its plan, what the check put back, what it saves. */
-const NOTED = [["decisions", "Decisions"], ["preferences", "Preferences"], ["facts", "Facts"], ["entities", "Names"], ["identifiers", "Identifiers"],
-  ["restored", "Put back by the check, word for word"], ["memories", "Written into the journal"], ["failures", "Why nothing better was used"]];
-
-function Noted({ of }) {
-  const facts = of.key_facts;
-  const written = (it) => (it && typeof it === "object" ? Object.values(it).join(" ") : String(it));
-  const kept = facts.kept?.length ? `${plural(facts.kept.length, "message")} as they were said` : "";
-  const saved = of.saving?.calls && (of.saving.is_usd ? dollars(of.saving.actual) : plural(Math.round(of.saving.actual), "token"));
-  return html`<${Facts} rows=${[
-      ["Plan", `messages ${of.from_message_id} to ${of.to_message_id} become a summary`],
-      ["Kept", kept],
-      ["Summarised", of.attempts ? `by ${of.model}, ${plural(of.attempts, "call")}` : "without a model"],
-      ["Made from", of.depth > 1 ? "earlier summaries" : "the original messages"],
-      ["Saved", saved && `${saved} in the day after it${of.saving.is_over ? "" : ", so far"}`],
-      ["Note", of.note],
-    ]} />
-    ${NOTED.filter(([key]) => facts[key]?.length).map(([key, title]) => html`<h3>${title}</h3><ul>${[facts[key]].flat().map((it) => html`<li>${written(it)}</li>`)}</ul>`)}`;
-}
-
 /** Give what a command printed as a file. */
 function download(name, text) {
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text])), download: name });
@@ -97,7 +78,7 @@ function download(name, text) {
 function Compaction({ of, done }) {
   const [originals, setOriginals] = useState(null);
   const [detail, setDetail] = useState(null);
-  const plan = async () => setDetail(await read(["aihistory", "show", String(of.id)]));
+  const plan = async () => setDetail((await run(["aihistory", "show", String(of.id)])).html);
   const recover = async () => download(`compaction-${of.id}.json`, JSON.stringify(await read(["aihistory", "recover", String(of.id)]), null, 1));
   const show = async () => {
     const { messages } = await get("/messages", { session: of.session, before: of.to_message_id + 1, limit: 200, html: false });
@@ -108,9 +89,8 @@ function Compaction({ of, done }) {
     <summary class="row"><span>#${of.id} ${plural(of.messages, "message")} <span class="quiet">${of.trigger}, ${of.state}</span></span>
       <span class="quiet small">${number(of.original_tokens)} → ${number(of.summary_tokens)} tokens, ${dollars(of.cost_usd)}, <${Time} at=${of.at} /></span></summary>
     <p class="row"><${Action} does=${plan}>Show the plan and the check</${Action}><${Action} does=${show}>Show the originals</${Action}><${Action} does=${recover}>Recover as a file</${Action}>${of.state === "live" && html`<${Action} does=${undo}>Undo</${Action}>`}</p>
-    ${detail && html`<${Noted} of=${detail} />`}
     <div class="columns">
-      <section><h3>Summary</h3><p class="words plain">${of.summary}</p></section>
+      ${detail ? html`<${Markdown} of=${detail} />` : html`<section><h3>Summary</h3><p class="words plain">${of.summary || "(none)"}</p></section>`}
       ${originals && html`<section><h3>Originals</h3>${originals.map((it) => html`<p class="words plain"><a class="small" href=${`#/talk/${of.session}/${it.id}`}>${it.role}</a> ${it.text}</p>`)}</section>`}
     </div>
   </details>`;

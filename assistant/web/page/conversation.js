@@ -23,12 +23,12 @@ export function entriesOf(messages) {
       steps.push({ call: call.id, name: call.name, arguments: call.arguments, state: "done" });
     }
     if (message.role === "assistant" && message.tool_calls.length && !message.text) continue;
-    const { id, role, at, turn, media } = message;
+    const { id, role, at, turn, media, spoken } = message;
     // What was noted for the model has a mark before it.
     const isNote = role === "system";
     const text = isNote ? message.text.replace(/^<[\w-]+>\s*/, "") : message.text;
     const html = isNote ? undefined : message.html;
-    entries.push({ key: `m${id}`, id, role, html, text, at, turn, media, steps: role === "assistant" ? steps : [] });
+    entries.push({ key: `m${id}`, id, role, html, text, at, turn, media, spoken, steps: role === "assistant" ? steps : [] });
     if (role === "assistant") steps = [];
   }
   return entries;
@@ -62,10 +62,13 @@ export const withAccepted = (entries, key, id) => {
   return rest.map((entry) => (entry.key === key ? { ...entry, id, pending: false } : entry));
 };
 
+/** The recording of an answer comes after it. */
+const isSpoken = (data) => data.key.startsWith("spoken:");
 const buttonsOf = (data) => (data.buttons ?? []).filter((it) => !it.command.startsWith("/approvals "));
 
 /** With a delivery: a reply that is shown already, or comes again, is not shown twice; what it asks is shown with it. */
 export function withDelivery(entries, data, steps) {
+  if (isSpoken(data)) return entries.map((entry) => (entry.id === data.message_id ? { ...entry, spoken: true } : entry));
   const isShown = (entry) => entry.key === data.key || Boolean(data.message_id && entry.id === data.message_id);
   if (entries.some(isShown)) {
     return entries.map((entry) => (isShown(entry) ? { ...entry, html: data.html, text: data.body, buttons: buttonsOf(data) } : entry));
@@ -109,7 +112,7 @@ export function written(now, name, data) {
     case "notice":
       return { ...now, notice: data.text };
     case "deliver":
-      return data.kind === "notice" ? now : NOTHING_WRITTEN;
+      return data.kind === "notice" || isSpoken(data) ? now : NOTHING_WRITTEN;
     default:
       return now;
   }

@@ -1,10 +1,10 @@
 /** One entry of a conversation: who said it, its words, its files, the steps of an answer, and what may be done with it. */
-import { html, useState } from "./vendor/preact.js";
+import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 import { read } from "./api.js";
 import { bytes } from "./format.js";
 import { Action, Markdown, Time } from "./parts.js";
 
-const WHO = { user: "You", assistant: "Assistant", notice: "Notice", command: "Command", system: "Note" };
+export const WHO = { user: "You", assistant: "Assistant", tool: "Tool", notice: "Notice", command: "Command", system: "Note" };
 const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
 
 export function Entry({ entry, found, command, edit, isLast }) {
@@ -14,6 +14,7 @@ export function Entry({ entry, found, command, edit, isLast }) {
     <${Steps} of=${steps} />
     ${words !== undefined && words !== null ? html`<${Markdown} of=${words} />` : html`<p class="words plain">${text}</p>`}
     ${media.length > 0 && html`<div class="files">${media.map((file, number) => html`<${File} of=${file} message=${entry.id} number=${number} />`)}</div>`}
+    ${entry.spoken && html`<audio controls preload="none" src=${`/v1/history/${entry.id}/spoken`} aria-label="The answer, spoken"></audio>`}
     ${buttons?.length > 0 && html`<p class="buttons">${buttons.map((it) => html`<${Action} does=${() => command(it.command)}>${it.label}</${Action}>`)}</p>`}
     <footer>
       ${role === "assistant" && html`<${Why} text=${text} />${isLast && html`<${Action} class="link" does=${() => command("/retry")}>Try again</${Action}>`}`}
@@ -53,13 +54,15 @@ function File({ of, message, number }) {
 /** Where an answer, or the words of it that are selected, may come from. */
 function Why({ text }) {
   const [found, setFound] = useState(null);
+  const list = useRef(null);
+  useEffect(() => list.current?.scrollIntoView({ block: "nearest" }), [found]);
   const ask = async () => {
     const chosen = window.getSelection()?.toString().trim();
     setFound(await read(["memory", "search", "--limit", "5", "--", chosen || text.slice(0, 300)]));
   };
   return html`<${Action} class="link" does=${ask}>Why do you know this?</${Action}>
     ${found &&
-    html`<ul class="why" role="status">
+    html`<ul class="why" role="status" ref=${list}>
       ${found.map((hit) => html`<li><a href=${`#/memory/${hit.id}`}>${hit.text}</a> <${Time} at=${hit.said_at} /></li>`)}
       ${found.length === 0 && html`<li class="quiet">No memory has these words. Select the words that you mean, and ask again.</li>`}
     </ul>`}`;

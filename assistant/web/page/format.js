@@ -26,11 +26,13 @@ export function day(iso) {
 /** "Friday, 5 June" of "2026-06-05". */
 export const dayName = (date) => weekday.format(new Date(`${date}T12:00:00`));
 
+const dates = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "long" });
 const month = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric" });
 const shortWeekday = new Intl.DateTimeFormat(undefined, { weekday: "short" });
 
-/** "June 2026", and "Fri", of "2026-06-05". */
+/** "June 2026", and "Fri", of "2026-06-05"; "1 – 7 June" of the days of a week. */
 export const monthName = (date) => month.format(new Date(`${date}T12:00:00`));
+export const weekName = (days) => dates.formatRange(...[days[0], days[6]].map((date) => new Date(`${date}T12:00:00`)));
 export const weekdayName = (date) => shortWeekday.format(new Date(`${date}T12:00:00`));
 
 /** "2026-06-05" of a Date in the reader's zone. */

@@ -101,11 +101,8 @@ function Archived({ of }) {
     <${Action} class="link" does=${show}>${shown ? "Hide" : "Show"}</${Action}>${shown && html`<${Markdown} class="whole" of=${shown.html} />`}`;
 }
 
-const agentOf = (agent) => /(Firefox|Edg|Chrome|Safari)/.exec(agent ?? "")?.[1].replace("Edg", "Edge") ?? "A browser";
-const systemOf = (agent) => /(Android|iPhone|iPad|Windows|Mac OS X|Linux)/.exec(agent ?? "")?.[1] ?? "";
-
 const Browsers = () =>
-  html`<${Listed} title="Browsers that are logged in" argv=${["web", "sessions"]} empty="No browser is logged in." row=${(it, then) => html`<span title=${it.agent}>${agentOf(it.agent)} ${systemOf(it.agent) && `on ${systemOf(it.agent)}`} <span class="quiet small">last used <${Time} at=${it.used_at} /></span></span><${Run} argv=${["web", "revoke", String(it.id)]} then=${then}>Log out</${Run}>`}>
+  html`<${Listed} title="Browsers that are logged in" argv=${["web", "sessions"]} empty="No browser is logged in." row=${(it, then) => html`<span title=${it.agent}>${it.name} <span class="quiet small">last used <${Time} at=${it.used_at} /></span></span><${Run} argv=${["web", "revoke", String(it.id)]} then=${then}>Log out</${Run}>`}>
     ${() => html`<p><${Action} does=${async () => (await logOut(), window.dispatchEvent(new Event("loggedout")))}>Log this browser out</${Action}></p>`}
   </${Listed}>`;
 

@@ -1,7 +1,7 @@
 /** What a command lists, each with the commands that change it; what waits for the owner's yes. */
 import { html, useState } from "./vendor/preact.js";
 import { read, runAsked } from "./api.js";
-import { Action, Problem, useLoaded } from "./parts.js";
+import { Action, Line, Problem, useLoaded } from "./parts.js";
 
 /** A heading and what a command lists; nothing where there is nothing. */
 export function Listed({ title, argv, of = (value) => value, row, empty, since, children }) {
@@ -14,15 +14,15 @@ export function Listed({ title, argv, of = (value) => value, row, empty, since, 
 }
 
 /** A button that runs a command, shows what came of it, and reads the list again. */
-export function Run({ argv, then, children, class: name = "link", says = false }) {
+export function Run({ argv, session, then, children, class: name = "link", says = false }) {
   const [done, setDone] = useState(null);
   const act = async () => {
-    const answer = await runAsked(argv);
+    const answer = await runAsked(argv, session);
     if (!answer) return;
     setDone(says ? answer.text || answer.remark : null);
     then?.(answer);
   };
-  return html`<${Action} class=${name} does=${act}>${children}</${Action}>${done && html`<span class="quiet small" role="status">${done}</span>`}`;
+  return html`<${Action} class=${name} does=${act}>${children}</${Action}>${done && html` <span class="quiet small" role="status"><${Line} text=${done} /></span>`}`;
 }
 
 /** What waits now, each with its buttons; read again when `since` is another. */

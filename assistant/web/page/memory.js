@@ -1,13 +1,12 @@
 /** Memory: what is remembered, searched or as a timeline; each memory down to the words it came from; put right. */
-import { html, useEffect, useState } from "./vendor/preact.js";
+import { html, useState } from "./vendor/preact.js";
 import { read, runAsked, run } from "./api.js";
 import { day, plural } from "./format.js";
 import { Connections } from "./connections.js";
-import { Changes } from "./sleep.js";
-import { Action, Editor, Markdown, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
+import { Changes, UndoSleep } from "./sleep.js";
+import { Action, Editor, Markdown, Page, Problem, Tabs, Time, useLoaded, useSettled } from "./parts.js";
 
 const PAGE = 100;
-const WAIT_MILLISECONDS = 200;
 
 export default function Memory({ rest }) {
   if (rest[0] === "about") return html`<${Connections} key=${rest[1]} name=${rest[1]} />`;
@@ -17,13 +16,9 @@ export default function Memory({ rest }) {
 
 function All() {
   const [text, setText] = useState("");
-  const [asked, setAsked] = useState("");
+  const asked = useSettled(text.trim());
   const [state, setState] = useState("current");
   const [earlier, setEarlier] = useState([]);
-  useEffect(() => {
-    const timer = setTimeout(() => setAsked(text.trim()), WAIT_MILLISECONDS);
-    return () => clearTimeout(timer);
-  }, [text]);
   const list = (...before) => read(["memory", "list", "--limit", String(PAGE), ...before, ...(state === "former" ? ["--former"] : [])]);
   const load = () => (setEarlier([]), asked ? read(["memory", "search", "--limit", "30", "--", asked]) : list());
   const [newest, error, reload] = useLoaded(load, [asked, state]);
@@ -124,12 +119,9 @@ function LastSleep({ changed }) {
   const open = [...changes.memories, ...changes.texts].filter((it) => !it.accepted).length;
   if (!open) return null;
   const again = () => (reload(), changed());
-  const undo = async () => {
-    if (window.confirm("Undo what this sleep changed? What was said stays.") && (await runAsked(["sleep", "--undo"]))) again();
-  };
   return html`<details class="last-sleep"><summary class="row"><span>What the last sleep changed</span><span class="quiet small">${plural(open, "change")}${changes.more && " and more"}, <${Time} at=${changes.started_at} /></span></summary>
     <${Changes} of=${changes} changed=${again} />
-    <p class="row"><${Action} does=${async () => (await run(["memory", "accept"]), again())}>Accept all</${Action}><${Action} does=${undo}>Undo it all</${Action}></p></details>`;
+    <p class="row"><${Action} does=${async () => (await run(["memory", "accept"]), again())}>Accept all</${Action}><${UndoSleep} done=${again}>Undo it all</${UndoSleep}></p></details>`;
 }
 
 const KINDS = [["person", "People"], ["place", "Places"], ["project", "Projects"], ["thing", "Other things"]];

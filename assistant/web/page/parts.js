@@ -28,10 +28,23 @@ export function useLoaded(load, keys) {
   return [state.value, state.error, () => setRound((n) => n + 1)];
 }
 
+/** What leaves the page with the focus of a keyboard gives it to what stands after it, or else before it. */
+function useKeptFocus(of) {
+  useLayoutEffect(() => () => {
+    if (of.current !== document.activeElement) return;
+    const all = [...document.querySelectorAll("main :is(a, button, summary, input, textarea)")];
+    const at = all.indexOf(of.current);
+    const near = [...all.slice(at), ...all.slice(0, at).reverse()];
+    setTimeout(() => document.activeElement === document.body && near.find((it) => it.isConnected && it.offsetParent)?.focus());
+  }, []);
+}
+
 /** A button that cannot be pressed twice while what it does is under way; failures are shown beside it. */
 export function Action({ does, children, class: name = "", label, disabled = false }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
+  const button = useRef(null);
+  useKeptFocus(button);
   const act = async () => {
     if (busy) return;
     setBusy(true);
@@ -45,7 +58,7 @@ export function Action({ does, children, class: name = "", label, disabled = fal
     }
   };
   // What is disabled loses the focus of a keyboard; what is busy keeps it.
-  return html`<button type="button" class=${name} aria-label=${label} aria-disabled=${busy} disabled=${disabled} onClick=${act}>${children}</button
+  return html`<button type="button" ref=${button} class=${name} aria-label=${label} aria-disabled=${busy} disabled=${disabled} onClick=${act}>${children}</button
     ><${Problem} error=${error} />`;
 }
 
@@ -69,6 +82,16 @@ export function Editor({ does, cancel, save = "Save", class: name = "row", child
   };
   return html`<form class=${name} ref=${form} onSubmit=${act} onKeyDown=${(event) => event.key === "Escape" && cancel()}>${children}
     <button class="primary" aria-disabled=${busy}>${save}</button><button type="button" onClick=${cancel}>Cancel</button><${Problem} error=${error} /></form>`;
+}
+
+/** What was typed last, once nothing more was typed for a moment. */
+export function useSettled(text) {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), 200);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
 }
 
 /** Shown where it takes longer than a moment. */

@@ -1,15 +1,13 @@
 /** Plots by uPlot, which is loaded once, when the first one is shown. */
 import { html, useEffect, useRef } from "./vendor/preact.js";
 
-const here = new URL(".", import.meta.url);
 let loading = null;
 
 function load() {
   loading ??= new Promise((resolve, reject) => {
-    const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("vendor/uplot.css", here) });
-    const script = Object.assign(document.createElement("script"), { src: new URL("vendor/uplot.js", here), onerror: reject });
+    const script = Object.assign(document.createElement("script"), { src: new URL("vendor/uplot.js", import.meta.url), onerror: reject });
     script.onload = () => resolve(window.uPlot);
-    document.head.append(style, script);
+    document.head.append(script);
   });
   return loading;
 }

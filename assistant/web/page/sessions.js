@@ -1,9 +1,8 @@
 /** At the side of a conversation: the others, a new one, and the search in everything that was ever said. */
-import { html, useEffect, useState } from "./vendor/preact.js";
+import { html, useState } from "./vendor/preact.js";
 import { get } from "./api.js";
-import { Problem, Time, useLoaded } from "./parts.js";
-
-const WAIT_MILLISECONDS = 200;
+import { WHO } from "./entry.js";
+import { Problem, Time, useLoaded, useSettled } from "./parts.js";
 
 export function Sessions({ chosen }) {
   const [loaded, error] = useLoaded(() => get("/sessions", { limit: 1 }), [chosen]);
@@ -33,16 +32,12 @@ export function Sessions({ chosen }) {
 }
 
 function Found({ text }) {
-  const [asked, setAsked] = useState("");
-  useEffect(() => {
-    const timer = setTimeout(() => setAsked(text), WAIT_MILLISECONDS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  const [found, error] = useLoaded(() => (asked ? get("/history", { q: asked, limit: 20 }) : Promise.resolve(null)), [asked]);
+  const asked = useSettled(text);
+  const [found, error] = useLoaded(() => get("/history", { q: asked, limit: 20 }), [asked]);
   return html`<${Problem} error=${error} />
     <ul class="found" role="status">
       ${(found?.hits ?? []).map(
-        (hit) => html`<li><a href=${`#/talk/${hit.session}/${hit.id}`}><span class="quiet">${hit.session.replace(/^thread:/, "")}, <${Time} at=${hit.at} /></span><br />${hit.text}</a></li>`,
+        (hit) => html`<li><a href=${`#/talk/${hit.session}/${hit.id}`}><span class="quiet">${WHO[hit.role]}, ${hit.session.replace(/^thread:/, "")}, <${Time} at=${hit.at} /></span><br />${hit.text}</a></li>`,
       )}
       ${found && !found.hits.length && html`<li class="quiet">Nothing was found.</li>`}
     </ul>`;

@@ -12,7 +12,8 @@ export default function Settings() {
   const [said, setSaid] = useState("");
   const words = text.toLowerCase();
   const found = (rows ?? []).filter((row) => SECTION.test(row.key) && `${row.key} ${row.about}`.toLowerCase().includes(words));
-  const sections = Map.groupBy ? Map.groupBy(found, (row) => SECTION.exec(row.key)[1]) : grouped(found);
+  const sections = new Map();
+  for (const row of found) sections.set(SECTION.exec(row.key)[1], [...(sections.get(SECTION.exec(row.key)[1]) ?? []), row]);
   /** It ends before it can answer; a refusal is shown. */
   const restart = () => run(["service", "restart"]).catch((error) => { if (error.status) throw error; });
   const changed = (answer) => (setSaid(answer.remark), reload());
@@ -28,12 +29,6 @@ export default function Settings() {
     </details>`)}
     <${Secrets} done=${changed} />
   </${Page}>`;
-}
-
-function grouped(rows) {
-  const found = new Map();
-  for (const row of rows) found.set(SECTION.exec(row.key)[1], [...(found.get(SECTION.exec(row.key)[1]) ?? []), row]);
-  return found;
 }
 
 const isChanged = (row) => row.origin !== "default.toml";
@@ -56,7 +51,7 @@ function Setting({ row, done }) {
             ${isChanged(row) && !isSecret && html`<${Action} class="link" label=${`Default for ${row.key}`} does=${reset}>Default</${Action}>`}</span>`
         : html`<${Editor} does=${save} cancel=${() => setValue(null)}><input aria-label=${row.key} value=${value} onInput=${(event) => setValue(event.target.value)} /></${Editor}>`}
     </div>
-    <p class="quiet small">${row.about} ${row.allowed && html`<br />Allowed: ${row.allowed}.`} ${isChanged(row) && html`<br />From ${row.origin}.`}</p>
+    <p class="quiet small"><${Line} text=${row.about} /> ${row.allowed && html`<br />Allowed: ${row.allowed}.`} ${isChanged(row) && html`<br />From ${row.origin}.`}</p>
   </li>`;
 }
 

@@ -34,39 +34,22 @@ export default function Sleep() {
   </${Page}>`;
 }
 
-/** What the phases are called in the report of `assistant sleep --last`. */
-const PHASES = {
-  settle: "compactions into the journal", extract: "reading", score: "weighing", consolidate: "remembering", curate: "files and profiles",
-  compact: "compacting", imports: "reading what was imported", notes: "notes of the day",
-};
-
-/** What began it, as in `assistant sleep --last`. */
-const TRIGGERS = { sleep: "night", late: "night, late", manual: "by hand", phase: "one phase" };
-
-/** Its counts; what is as it should be is not said. */
-const describe = (did) =>
-  Object.entries(did)
-    .filter(([key, it]) => it && typeof it !== "object" && !(key === "state" && it === "done"))
-    .map(([key, it]) => `${key.replaceAll("_", " ")} ${it}`)
-    .join(", ") || "nothing to do";
-
 function One({ sleep, open, newest, done }) {
-  const phases = Object.entries(sleep.phases);
   const [changes, setChanges] = useState(null);
   const show = async () => setChanges(await read(["memory", "changes", String(sleep.id)]));
+  return html`<details open=${open}>
+    <summary class="row"><span>#${sleep.id} <${Time} at=${sleep.started_at} /></span><span class="quiet small" role="status">${sleep.state}</span></summary>
+    <${Markdown} of=${sleep.html} />
+    ${sleep.state !== "running" && html`<p class="row"><${Action} does=${show}>What it changed</${Action}>${newest && sleep.state === "done" && html`<${UndoSleep} done=${done}>Undo what it changed</${UndoSleep}>`}</p>`}
+    ${changes && html`<${Changes} of=${changes} changed=${show} />`}
+  </details>`;
+}
+
+export function UndoSleep({ done, children }) {
   const undo = async () => {
     if (window.confirm("Undo what this sleep changed? What was said stays.") && (await runAsked(["sleep", "--undo"]))) done();
   };
-  return html`<details open=${open}>
-    <summary class="row"><span>#${sleep.id} <${Time} at=${sleep.started_at} /></span><span class="quiet small" role="status">${TRIGGERS[sleep.trigger] ?? sleep.trigger}, ${sleep.state}</span></summary>
-    ${sleep.state === "running" && html`<p class="quiet">Now: ${PHASES[phases.at(-1)?.[0]] ?? "begins"}<span class="dots" aria-hidden="true"></span></p>`}
-    <${Markdown} of=${sleep.html} />
-    <details class="phases"><summary class="quiet small">What each phase did</summary><table class="plain"><tbody>
-      ${phases.map(([name, did]) => html`<tr><th scope="row">${PHASES[name] ?? name}</th><td>${describe(did)}</td></tr>`)}
-    </tbody></table></details>
-    ${sleep.state !== "running" && html`<p class="row"><${Action} does=${show}>What it changed</${Action}>${newest && sleep.state === "done" && html`<${Action} does=${undo}>Undo what it changed</${Action}>`}</p>`}
-    ${changes && html`<${Changes} of=${changes} changed=${show} />`}
-  </details>`;
+  return html`<${Action} does=${undo}>${children}</${Action}>`;
 }
 
 /** What a sleep changed, as a difference: what went, and what came; each change is kept or undone by itself. */

@@ -1,8 +1,8 @@
 /** Spending: what models cost, by day, model, kind or conversation; the caps, and what the month comes to. */
 import { html, useState } from "./vendor/preact.js";
-import { get } from "./api.js";
+import { get, run } from "./api.js";
 import { dollars, number } from "./format.js";
-import { Facts, Page, Problem, Tabs, useLoaded } from "./parts.js";
+import { Action, Facts, Markdown, Page, Problem, Tabs, useLoaded } from "./parts.js";
 import { Plot } from "./plot.js";
 
 const BY = [["day", "Day"], ["model", "Model"], ["kind", "Kind"], ["session", "Conversation"], ["part", "Part of the prompt"]];
@@ -24,17 +24,12 @@ export default function Spending() {
   </${Page}>`;
 }
 
-/** What compactions made smaller, and what that cost. */
+/** What compactions made smaller, and what they cost, by month. */
 function Saved() {
-  const [made] = useLoaded(() => get("/compactions", { limit: 200 }), []);
-  const live = (made?.compactions ?? []).filter((it) => it.state !== "failed" && it.state !== "undone");
-  if (!live.length) return null;
-  const sum = (of) => live.reduce((whole, it) => whole + (of(it) ?? 0), 0);
-  return html`<h2>What compactions saved</h2><${Facts} rows=${[
-    ["Compactions", number(live.length)],
-    ["Fewer tokens", `${number(sum((it) => it.original_tokens - it.summary_tokens))} in each call after them`],
-    ["They cost", dollars(sum((it) => it.cost_usd))],
-  ]} /><p><a href="#/context">Each of them</a></p>`;
+  const [shown, setShown] = useState(null);
+  return html`<h2>What compactions saved</h2>
+    ${shown ? html`<${Markdown} of=${shown.html} />` : html`<p><${Action} does=${async () => setShown(await run(["aihistory", "stats"]))}>Show by month</${Action}></p>`}
+    <p><a href="#/context">Each of them</a></p>`;
 }
 
 const CAPS = { daily_usd: "Cap for a day", monthly_usd: "Cap for a month", daily_tokens: "Tokens for a day" };

@@ -1,7 +1,7 @@
 /** Today: what is on, as a day, a week or a month; reminders are moved by dragging, or by typing when. */
 import { html, useState } from "./vendor/preact.js";
 import { get, read, run } from "./api.js";
-import { dayName, isoDay, monthName, weekdayName } from "./format.js";
+import { dayName, isoDay, monthName, weekName, weekdayName } from "./format.js";
 import { Listed, Run } from "./listed.js";
 import { Action, Editor, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
 
@@ -56,7 +56,7 @@ export default function Today({ rest }) {
     setDate(span === "month" ? isoDay(other) : plusDays(date, span === "day" ? count : 7 * count));
   };
   const missed = (ended ?? []).filter((slot) => slot.state !== "sent" && slot.state !== "done");
-  return html`<${Page} title=${span === "month" ? monthName(date) : dayName(date)} aside=${html`<div class="row">
+  return html`<${Page} title=${span === "month" ? monthName(date) : span === "week" ? weekName(days) : dayName(date)} aside=${html`<div class="row">
       <${Tabs} label="Span" of=${SPANS} chosen=${span} choose=${setSpan} />
       <span class="row"><button type="button" aria-label="Earlier" onClick=${() => later(-1)}>‹</button>
       <button type="button" onClick=${() => setDate(isoDay(new Date()))}>Today</button>
@@ -69,6 +69,7 @@ export default function Today({ rest }) {
       ${span === "month" && days.slice(0, 7).map((day) => html`<span class="quiet small">${weekdayName(day)}</span>`)}
       ${days.map((day) => html`<${Day} key=${day} day=${day} span=${span} isOutside=${day.slice(0, 7) !== date.slice(0, 7)} open=${() => (setDate(day), setSpan("day"))} items=${items?.filter((it) => it.day === day)} move=${move} reload=${reload} />`)}
     </div>
+    ${span === "day" && status?.next_due && html`<p class="quiet small">Next: <${Time} at=${status.next_due} /></p>`}
     <${Listed} title="To-dos without a day" argv=${["todo", "list"]} of=${(all) => all.filter((it) => !it.due && !it.done)} since=${items} row=${(it, then) => html`<span>${it.text} ${it.list && html`<span class="quiet small">${it.list}</span>`}</span><${Run} argv=${["todo", "done", String(it.id)]} then=${then}>Done</${Run}>`} />
     ${missed.length > 0 && html`<h2>Late or missed</h2>
       <ul class="list">${missed.map((slot) => html`<li class="row"><span>${slot.text || slot.name}</span><span class="quiet small">${slot.state} · <${Time} at=${slot.due} /></span></li>`)}</ul>`}
