@@ -4,36 +4,42 @@
 
 from __future__ import annotations
 
+# Languages are separated by "|", in the order of `LANGUAGES`.
 _NUMBER_LINES = {
-    1: "one a an ne nen ein eine einer einem einen eins un une uno una",
-    2: "two zwei zwo deux dos other second zweiten zweite zweites",
-    3: "three drei trois tres third dritten",
-    4: "four vier quatre cuatro",
-    5: "five funf fuenf cinq cinco",
-    6: "six sechs seis",
-    7: "seven sieben sept siete",
-    8: "eight acht huit ocho",
-    9: "nine neun neuf nueve",
-    10: "ten zehn dix diez",
-    11: "eleven elf onze once",
-    12: "twelve zwolf zwoelf douze doce",
-    13: "thirteen dreizehn treize trece",
-    14: "fourteen vierzehn quatorze catorce",
-    15: "fifteen funfzehn fuenfzehn quinze quince",
-    16: "sixteen sechzehn seize dieciseis",
-    17: "seventeen siebzehn dix-sept diecisiete",
-    18: "eighteen achtzehn dix-huit dieciocho",
-    19: "nineteen neunzehn dix-neuf diecinueve",
-    20: "twenty zwanzig vingt veinte",
-    25: "twenty-five funfundzwanzig fuenfundzwanzig vingt-cinq veinticinco",
-    30: "thirty dreißig dreissig trente treinta",
-    40: "forty vierzig quarante cuarenta",
-    45: "forty-five funfundvierzig fuenfundvierzig quarante-cinq",
-    50: "fifty funfzig fuenfzig cinquante cincuenta",
-    60: "sixty sechzig soixante sesenta",
-    90: "ninety neunzig noventa",
+    1: "one a an | ne nen ein eine einer einem einen eins | un une | uno una un",
+    2: "two other second | zwei zwo zweiten zweite zweites | deux | dos",
+    3: "three third | drei dritten | trois | tres",
+    4: "four | vier | quatre | cuatro",
+    5: "five | funf fuenf | cinq | cinco",
+    6: "six | sechs | six | seis",
+    7: "seven | sieben | sept | siete",
+    8: "eight | acht | huit | ocho",
+    9: "nine | neun | neuf | nueve",
+    10: "ten | zehn | dix | diez",
+    11: "eleven | elf | onze | once",
+    12: "twelve | zwolf zwoelf | douze | doce",
+    13: "thirteen | dreizehn | treize | trece",
+    14: "fourteen | vierzehn | quatorze | catorce",
+    15: "fifteen | funfzehn fuenfzehn | quinze | quince",
+    16: "sixteen | sechzehn | seize | dieciseis",
+    17: "seventeen | siebzehn | dix-sept | diecisiete",
+    18: "eighteen | achtzehn | dix-huit | dieciocho",
+    19: "nineteen | neunzehn | dix-neuf | diecinueve",
+    20: "twenty | zwanzig | vingt | veinte",
+    25: "twenty-five | funfundzwanzig fuenfundzwanzig | vingt-cinq | veinticinco",
+    30: "thirty | dreißig dreissig | trente | treinta",
+    40: "forty | vierzig | quarante | cuarenta",
+    45: "forty-five | funfundvierzig fuenfundvierzig | quarante-cinq |",
+    50: "fifty | funfzig fuenfzig | cinquante | cincuenta",
+    60: "sixty | sechzig | soixante | sesenta",
+    90: "ninety | neunzig | | noventa",
 }
-NUMBERS = {word: number for number, line in _NUMBER_LINES.items() for word in line.split()}
+LANGUAGES = ("english", "german", "french", "spanish")
+NUMBERS_BY_LANGUAGE = {
+    language: {word: number for number, line in _NUMBER_LINES.items() for word in line.split("|")[place].split()}
+    for place, language in enumerate(LANGUAGES)
+}
+NUMBERS = {word: number for number, line in _NUMBER_LINES.items() for word in line.replace("|", " ").split()}
 NUMBERS |= dict.fromkeys(("couple of", "a couple of", "a couple", "un par de", "une paire de"), 2)
 
 MONTH_NAMES = (

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_language import MONTH
-from assistant.core.time_names import NUMBERS
+from assistant.core.time_names import NUMBERS, NUMBERS_BY_LANGUAGE
 
 # Numbers in words from 21 on; smaller ones are in `NUMBERS`. The dot marks a German ordinal.
 _TENS = {
@@ -34,38 +34,57 @@ _DAY_WORDS = tuple(
 )
 # Day of the month in words, before its month: "zweiten April", "dos de abril", "the second of April".
 _SMALL_NUMBERS = {word: number for word, number in NUMBERS.items() if 1 < number < 21 and word not in ("other",)}
-_SMALL_ORDINALS = {
-    **{word: number for number, word in enumerate(_ORDINALS, 1)},
-    **{
-        f"{stem}{end}": number
-        for number, stem in enumerate(
-            "ers zwei drit vier funf sechs sieb ach neun zehn elf zwolf dreizehn vierzehn funfzehn sechzehn siebzehn "
-            "achtzehn neunzehn zwanzigs".split(),
-            1,
-        )
-        for end in ("te", "ten", "ter")
+_ORDINALS_BY_LANGUAGE = {
+    "english": {
+        **{word: number for number, word in enumerate(_ORDINALS, 1)},
+        **{
+            word: number
+            for number, word in enumerate(
+                "tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth "
+                "twentieth".split(),
+                10,
+            )
+        },
     },
-    **{
-        word: number
-        for number, word in enumerate(
-            "tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth "
-            "twentieth".split(),
-            10,
-        )
+    "german": {
+        **{
+            f"{stem}{end}": number
+            for number, stem in enumerate(
+                "ers zwei drit vier funf sechs sieb ach neun zehn elf zwolf dreizehn vierzehn funfzehn sechzehn "
+                "siebzehn achtzehn neunzehn zwanzigs".split(),
+                1,
+            )
+            for end in ("te", "ten", "ter")
+        },
+        "siebten": 7,
     },
-    "premier": 1,
-    "primero": 1,
-    "uno": 1,
-    "siebten": 7,
+    "french": {"premier": 1},
+    "spanish": {"primero": 1, "uno": 1},
 }
+_SMALL_ORDINALS = {word: number for words in _ORDINALS_BY_LANGUAGE.values() for word, number in words.items()}
 _DAY_OF_MONTH = lazy_regex(
     rf"\b({'|'.join(sorted((*_SMALL_ORDINALS, *_SMALL_NUMBERS), key=len, reverse=True))})"
     rf"(?= (?:of |de )?(?:{MONTH})\b)"
 )
-# Day of the month in words, without a month, where it is no other word ("le four"): "am siebzehnten um acht", "le dix-sept à huit heures", "el día
+# What stands before a day of the month in words: only numbers of the same language follow, since those of another are
+# other words ("le four" is an oven).
+_BEFORE_DAY = {
+    "english": "on the|by the|for the",
+    "german": "am|zum|vom",
+    "french": "le",
+    "spanish": "el dia|el|dia",
+}
+
+
+def _days_of(language: str) -> str:
+    small = (word for word in NUMBERS_BY_LANGUAGE[language] if word in _SMALL_NUMBERS)
+    return "|".join(sorted({*_ORDINALS_BY_LANGUAGE[language], *small}, key=lambda word: (-len(word), word)))
+
+
+# Day of the month in words, without a month: "am siebzehnten um acht", "le dix-sept à huit heures", "el día
 # diecisiete".
 _DAY_ALONE = lazy_regex(
-    rf"\b(?!le four\b)(?P<before>(?:am|zum|vom|on the|by the|for the|le|el|(?:el )?dia)) (?P<day>{'|'.join(sorted((*_SMALL_ORDINALS, *_SMALL_NUMBERS), key=len, reverse=True))})"
+    rf"\b(?:{'|'.join(rf'(?:{before}) (?:{_days_of(language)})' for language, before in _BEFORE_DAY.items())})"
     r"(?=[,.;!?]|$| (?:(?:um|ab|gegen|fruh|morgens|abends|mittags|at|by|in the|vers|a partir de|a las?|por la)\b|a [\w ]{1,14}heures?\b))"
 )
 # Hour and minutes in words: "twelve thirty", "um zwölf dreißig", "17 Uhr dreißig".
@@ -201,9 +220,11 @@ def _by_fold(pattern: re.Pattern[str], text: str, replacement: Callable[[re.Matc
 
 
 def _read_day_alone(match: re.Match[str]) -> str:
-    number = (_SMALL_ORDINALS | _SMALL_NUMBERS)[match["day"]]
+    before, _, day = match[0].rpartition(" ")
+    number = (_SMALL_ORDINALS | _SMALL_NUMBERS)[day]
     # In English the suffix marks a number as a day.
-    return f"{match['before']} {number}{'th' if match['before'].endswith('the') else '.' if match['before'] in ('am', 'zum', 'vom') else ''}"
+    suffix = "th" if before.endswith("the") else "." if before in ("am", "zum", "vom") else ""
+    return f"{before} {number}{suffix}"
 
 
 def _read_clock_in_words(match: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assistant.core.dataclass import dataclass
-from assistant.search.dtypes import ROLE_BITS, Bools, Floats, Ints, Occurrences, distinct_values
+from assistant.search.dtypes import ROLE_BITS, Bools, Floats, Ints, TermOccurrences, distinct_values
 from assistant.search.index import SearchIndex
 from assistant.search.query import SearchLimits
 from assistant.search.scoring import NEIGHBOUR_REACH, NEIGHBOUR_WEIGHTS
@@ -19,41 +19,56 @@ _NEWER = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class RoughTerm:
-    """A stem that selects candidates."""
+class RoughTerms:
+    """Stems that select candidates."""
 
-    sources: int
-    worth: float  # its weight times its idf
-    occurrences: Occurrences
+    sources: Sequence[int]  # how many sources have each
+    worth: Sequence[float]  # the weight of each times its idf
+    occurrences: TermOccurrences
 
 
 def choose_candidates(
-    index: SearchIndex, limits: SearchLimits, terms: Sequence[RoughTerm], allowed: Bools, vector: Floats
+    index: SearchIndex, limits: SearchLimits, terms: RoughTerms, allowed: Bools, vector: Floats
 ) -> Ints:
     """Return the numbers of the units to score exactly, in order; `vector` is that of the question, without the mean
     of all units."""
-    rough = np.zeros(index.count, np.float32)
-    common = max(limits.common_share * index.source_count, _NEVER_COMMON)
-    by_source_count = sorted(terms, key=lambda term: term.sources)
-    rarest = next((term.sources for term in by_source_count if term.sources), 0)
-    for term in by_source_count:
-        if 0 < term.sources <= max(common, rarest):
-            counts = term.occurrences.counts
-            rough[term.occurrences.units] += np.float32(term.worth * (_K1 + 1)) * counts / (counts + np.float32(_K1))
+    rough = _rough_scores(index, limits, terms)
     seeds = _weigh(rough, index, allowed, limits.seed_units)
-    reached = index.distinct(around_units(index, seeds))
-    nearby = around_units(index, reached)
-    spread = (np.where(nearby >= 0, rough[nearby], 0) * NEIGHBOUR_WEIGHTS).sum(axis=1)
+    if index.has_neighbours:
+        reached = index.distinct(around_units(index, seeds))
+        nearby = around_units(index, reached)
+        spread = (np.where(nearby >= 0, rough[nearby], 0) * NEIGHBOUR_WEIGHTS).sum(axis=1)
+    else:
+        reached = np.sort(seeds)
+        spread = rough[reached]
     spread[~allowed[reached]] = 0
     best = _largest(spread, limits.scored_units)
-    chosen = _of_so_many_sources(index, reached[best[np.argsort(-spread[best], kind="stable")]], limits.scored_sources)
-    return index.distinct(np.concatenate([chosen, index.nearest(vector, allowed, limits.like_units)]))
+    most = limits.scored_sources if index.has_neighbours else limits.sources_alone
+    chosen = _of_so_many_sources(index, reached[best[np.argsort(-spread[best], kind="stable")]], most)
+    return distinct_values(np.concatenate([chosen, index.nearest(vector, allowed, limits.like_units)]))[0]
+
+
+def _rough_scores(index: SearchIndex, limits: SearchLimits, terms: RoughTerms) -> Floats:
+    """Return a cheap score of each unit of the index."""
+    rarest = min((sources for sources in terms.sources if sources), default=0)
+    most = max(limits.common_share * index.source_count, _NEVER_COMMON, rarest)
+    worth = np.array(
+        [
+            worth * (_K1 + 1) if 0 < sources <= most else 0
+            for sources, worth in zip(terms.sources, terms.worth, strict=True)
+        ],
+        np.float32,
+    )
+    occurrences = terms.occurrences
+    weights = worth[occurrences.rows] * occurrences.counts / (occurrences.counts + np.float32(_K1))
+    rough: Floats = np.bincount(occurrences.units, weights, minlength=index.count).astype(np.float32)
+    return rough
 
 
 def _weigh(rough: Floats, index: SearchIndex, allowed: Bools, limit: int) -> Ints:
     """Return the best units. Modifies `rough`: a unit that is not permitted may be next to one that is, in the same
     scope; among equals the newer one is chosen."""
-    touched = np.flatnonzero(rough)
+    touched = np.flatnonzero(rough > 0)  # of floats themselves it takes ten times as long
     kinds = index.kinds[touched]
     worth = rough[touched]
     if not (kinds == index.kinds[np.argmax(allowed)]).all():
@@ -61,7 +76,7 @@ def _weigh(rough: Floats, index: SearchIndex, allowed: Bools, limit: int) -> Int
         worth[kinds >> ROLE_BITS != index.kinds[np.argmax(allowed)] >> ROLE_BITS] = 0
     elif not allowed[touched].all():
         worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
-    worth *= 1 - _NEWER + _NEWER * touched / index.count
+    worth *= np.float32(1 - _NEWER) + (touched * (_NEWER / index.count)).astype(np.float32)
     rough[touched] = worth
     return touched[_largest(worth, limit)]
 
@@ -70,6 +85,8 @@ def around_units(index: SearchIndex, units: Ints) -> Ints:
     """Return (n, 9) numbers of the units around each in its stream, -1 for none."""
     around = np.full((len(units), 2 * NEIGHBOUR_REACH + 1), -1, np.intp)
     around[:, NEIGHBOUR_REACH] = units
+    if not index.has_neighbours:
+        return around
     gone = index.meta["gone"]
     for direction, step in ((-1, index.meta["previous"]), (1, index.following)):
         rows, reached = np.arange(len(units)), units

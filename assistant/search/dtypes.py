@@ -87,14 +87,35 @@ class Occurrences:
     units: Ints
     counts: Floats
 
+
+class TermOccurrences:
+    """The occurrences of several stems, joined, so that the cost of a search depends on how many there are and not on
+    how many stems."""
+
+    def __init__(self, found: Sequence[Occurrences]) -> None:
+        self._found = found
+        self.rows = np.repeat(np.arange(len(found)), [len(one.units) for one in found])
+        self.units = np.concatenate([np.zeros(0, np.intp), *(one.units for one in found)])
+        self.counts = np.concatenate([np.zeros(0, np.float32), *(one.counts for one in found)])
+
     def counts_in(self, units: Ints) -> Floats:
-        """Return how often each of these units (numbers in order, not negative) contains it."""
-        few, many = (self.units, units) if len(self.units) < len(units) else (units, self.units)
-        places = np.minimum(np.searchsorted(many, few), len(many) - 1)
-        has = many[places] == few if len(many) else np.zeros(0, bool)
-        counts = np.zeros(len(units), np.float32)
-        if few is units:
-            counts[has] = self.counts[places[has]]
-        else:
-            counts[places[has]] = self.counts[has]
+        """Return (stems, n) how often each of these units (numbers in order, not negative) contains each stem."""
+        counts = np.zeros((len(self._found), len(units)), np.float32)
+        if not len(units):
+            return counts
+        few = np.array([len(one.units) <= len(units) for one in self._found], bool)
+        of_few = few[self.rows]
+        rows, searched, times = (
+            (self.rows, self.units, self.counts)
+            if of_few.all()
+            else (self.rows[of_few], self.units[of_few], self.counts[of_few])
+        )
+        places = np.minimum(np.searchsorted(units, searched), len(units) - 1)
+        has = np.flatnonzero(units[places] == searched)
+        counts[rows[has], places[has]] = times[has]
+        for row in np.flatnonzero(~few).tolist():
+            many = self._found[row]
+            places = np.minimum(np.searchsorted(many.units, units), len(many.units) - 1)
+            has = np.flatnonzero(many.units[places] == units)
+            counts[row, has] = many.counts[places[has]]
         return counts

@@ -12,7 +12,7 @@ neighbours of a candidate are from its own stream (I10).
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 import numpy as np
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import is_spaceless
-from assistant.search.candidates import RoughTerm, around_units, choose_candidates
-from assistant.search.dtypes import Bools, EmbedTexts, Floats, Ints, Occurrences, kind_number
+from assistant.search.candidates import RoughTerms, around_units, choose_candidates
+from assistant.search.dtypes import Bools, EmbedTexts, Floats, Ints, TermOccurrences, kind_number
 from assistant.search.embedding_cache import EmbeddingCache
 from assistant.search.index import SearchIndex, epoch_second
 from assistant.search.index_values import IndexStore, SearchExplanation, SearchFilter, SourceHit
@@ -118,13 +118,14 @@ class SearchEngine:
         vectors = dict(zip(parsed.words, of_words, strict=True))
         terms = self._terms(parsed, vectors)
         centred = self._centred(plain)
-        found = {stem: self.index.occurrences(stem) for stem in terms}
+        found = TermOccurrences(self.index.occurrences_of(terms))
+        sources = {stem: self.index.source_count_of(stem) for stem in terms}
         is_small = bool(np.count_nonzero(allowed) <= self._limits.small_collection)
-        candidates = np.flatnonzero(allowed) if is_small else self._candidates(terms, found, allowed, centred)
+        candidates = np.flatnonzero(allowed) if is_small else self._candidates(terms, sources, found, allowed, centred)
         if not len(candidates):
             return None
-        table = self._table(candidates, found, parsed)
-        weighed = self._weighed(terms, parsed)
+        table = self._table(candidates, list(terms), found, parsed)
+        weighed = self._weighed(terms, sources, parsed)
         return PreparedSearch(
             candidates,
             table,
@@ -197,42 +198,46 @@ class SearchEngine:
                 like.update(dict.fromkeys(self.index.stems_starting_with(stem), (1.0, stem)))
         return {**{stem: term for stem, term in like.items() if stem not in terms}, **terms}
 
-    def _weighed(self, terms: dict[str, tuple[float, str]], question: ParsedQuestion) -> list[QueryTerm]:
+    def _weighed(
+        self, terms: dict[str, tuple[float, str]], sources: Mapping[str, int], question: ParsedQuestion
+    ) -> list[QueryTerm]:
         """Return the terms with their idf; all terms for one stem of the question count together."""
         rows = {stem: row for row, stem in enumerate(terms)}
         together = dict.fromkeys(terms, 0.0)
         for stem, (weight, stands_for) in terms.items():
-            together[stands_for] += weight * self.index.source_count_of(stem)
+            together[stands_for] += weight * sources[stem]
         return [
             QueryTerm(
-                idf := self._idf(stem, question),
+                idf := self._idf(stem, sources[stem], question),
                 weight,
                 rows[stands_for],
-                min(idf, self._plain_idf(together[stem])),
+                min(idf, self._plain_idf(together[stem])) if stem == stands_for else idf,
                 stem in question.identifier_stems,
             )
             for stem, (weight, stands_for) in terms.items()
         ]
 
     def _candidates(
-        self, terms: dict[str, tuple[float, str]], found: Mapping[str, Occurrences], allowed: Bools, vector: Floats
+        self,
+        terms: dict[str, tuple[float, str]],
+        sources: Mapping[str, int],
+        found: TermOccurrences,
+        allowed: Bools,
+        vector: Floats,
     ) -> Ints:
         """Return the numbers of the units to score exactly, in order."""
-        rough = []
-        for stem, (weight, _) in terms.items():
-            sources = self.index.source_count_of(stem)
-            rough.append(RoughTerm(sources, weight * self._plain_idf(sources), found[stem]))
+        worth = [weight * self._plain_idf(sources[stem]) for stem, (weight, _) in terms.items()]
+        rough = RoughTerms(list(sources.values()), worth, found)
         return choose_candidates(self.index, self._limits, rough, allowed, vector)
 
     # ------------------------------------------------------------------------------------------------------------ table
 
-    def _table(self, candidates: Ints, found: Mapping[str, Occurrences], question: ParsedQuestion) -> CandidateTable:
+    def _table(
+        self, candidates: Ints, stems: Sequence[str], found: TermOccurrences, question: ParsedQuestion
+    ) -> CandidateTable:
         index = self.index
         around = around_units(index, candidates)
-        units = index.distinct(around)
-        counts = np.zeros((len(found), len(units)), np.float32)
-        for row, occurrences in enumerate(found.values()):
-            counts[row] = occurrences.counts_in(units)
+        units = index.distinct(around) if index.has_neighbours else candidates
         placed = np.where(around < 0, -1, np.searchsorted(units, around))
         meta = index.meta[units]
         own = index.meta[candidates]
@@ -241,8 +246,8 @@ class SearchEngine:
         span = max(1.0, float(seconds.max() - seconds.min()))
         return CandidateTable(
             placed,
-            counts,
-            self._named(own, found, question),
+            found.counts_in(units),
+            self._named(own, stems, question),
             meta["words"].astype(np.float32),
             meta["form"],
             vectors,
@@ -253,7 +258,7 @@ class SearchEngine:
             (seconds - seconds.min()) / span,
         )
 
-    def _named(self, own: NDArray[np.void], terms: Collection[str], question: ParsedQuestion) -> Bools:
+    def _named(self, own: NDArray[np.void], terms: Sequence[str], question: ParsedQuestion) -> Bools:
         """Return (terms, n): whether a term names the date of a candidate."""
         named = np.zeros((len(terms), len(own)), bool)
         for row, stem in enumerate(terms):
@@ -279,8 +284,7 @@ class SearchEngine:
     def _speakers_named(self, question: ParsedQuestion) -> list[int]:
         return [number for number, stems in self.index.speaker_stems().items() if stems & question.words.keys()]
 
-    def _idf(self, stem: str, question: ParsedQuestion) -> float:
-        sources = self.index.source_count_of(stem)
+    def _idf(self, stem: str, sources: int, question: ParsedQuestion) -> float:
         if stem in question.dates:
             kind, number = question.dates[stem]
             meta = self.index.meta
@@ -293,19 +297,23 @@ class SearchEngine:
     def _ranked(
         self, candidates: Ints, scores: CandidateScores, likeness: Floats, like_enough: Bools, limit: int
     ) -> list[SourceHit]:
-        meta = self.index.meta
-        ranked: dict[int, SourceHit] = {}
-        for place in np.argsort(-scores.total, kind="stable"):
-            if not like_enough[place]:
-                continue
-            source = int(meta["source"][candidates[place]])
-            if source not in ranked:
-                score = float(scores.total[place])
-                parts = {name: float(values[place]) for name, values in scores.parts.items() if values[place]}
-                ranked[source] = SourceHit(source, score, float(likeness[place]), parts, float(scores.nearby[place]))
-                if len(ranked) == limit:
+        order = np.argsort(-scores.total, kind="stable")
+        order = order[like_enough[order]]
+        sources = self.index.meta["source"][candidates[order]].tolist()
+        first: dict[int, int] = {}  # where each source comes first
+        for place, source in enumerate(sources):
+            if source not in first:
+                first[source] = place
+                if len(first) == limit:
                     break
-        return list(ranked.values())
+        chosen = order[list(first.values())]
+        values = np.stack(list(scores.parts.values()))[:, chosen].T.tolist()
+        parts = [{name: value for name, value in zip(scores.parts, of_one, strict=True) if value} for of_one in values]
+        columns = (column[chosen].tolist() for column in (scores.total, likeness, scores.nearby))
+        return [
+            SourceHit(source, score, like, of_one, nearby)
+            for source, of_one, score, like, nearby in zip(first, parts, *columns, strict=True)
+        ]
 
 
 def _scores(asked: PreparedSearch) -> CandidateScores:

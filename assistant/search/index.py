@@ -89,6 +89,7 @@ class SearchIndex:
         self._speakers: dict[int, frozenset[str]] = {}
         self._speakers_until = 0
         self._following = np.full(len(self._meta), -1, np.int32)
+        self.has_neighbours = False  # whether any unit follows another: memories stand by themselves
         self._last: dict[int, int] = {}
         self._unsealed = UnsealedUnits()
         self._cache: OrderedDict[int, Occurrences] = OrderedDict()
@@ -97,6 +98,7 @@ class SearchIndex:
         if self.sealed:
             streams, previous = self._meta["stream"][: self.sealed], self._meta["previous"][: self.sealed]
             follows = np.flatnonzero(previous >= 0)
+            self.has_neighbours = len(follows) > 0
             self._following[previous[follows]] = follows
             # The last unit of each stream: later ones overwrite earlier ones.
             self._last = dict(zip(streams.tolist(), range(self.sealed), strict=True))
@@ -189,6 +191,7 @@ class SearchIndex:
         # The last unit of each stream: later ones overwrite earlier ones.
         self._last.update(zip(rows["stream"].tolist(), range(first, self.count), strict=True))
         follows = np.flatnonzero(rows["previous"] >= 0)
+        self.has_neighbours |= len(follows) > 0
         self._following[rows["previous"][follows]] = follows + first
         self._unsealed.add(units)
         self._fresh_total += vectors.sum(axis=0, dtype=np.float64) / VECTOR_SCALE
@@ -266,7 +269,7 @@ class SearchIndex:
 
     def _sources_left(self, stem: str) -> int:
         """Return how many remaining sources have a stem; at 0, nothing of the stem may be kept."""
-        units = self._sealed_occurrences(self._terms[stem]).units
+        units = self._sealed_occurrences([self._terms[stem]])[self._terms[stem]].units
         units = units[self._meta["gone"][units] == 0]
         return max(1, count_sources(self._meta[units])) if len(units) else 0
 
@@ -331,28 +334,37 @@ class SearchIndex:
         """Return the stems that begin with a letter."""
         return [stem for stem in self._terms.keys() | self._unsealed.stems if stem.startswith(letter)]
 
-    def occurrences(self, stem: str) -> Occurrences:
-        """Return the occurrences of a stem, in order of units."""
-        term = self._terms.get(stem)
-        sealed = _EMPTY if term is None else self._sealed_occurrences(term)
-        fresh = self._unsealed.occurrences(stem)
-        if fresh is None:
-            return sealed
-        return Occurrences(np.concatenate([sealed.units, fresh.units]), np.concatenate([sealed.counts, fresh.counts]))
+    def occurrences_of(self, stems: Iterable[str]) -> list[Occurrences]:
+        """Return the occurrences of each stem, in order of units."""
+        terms = [(stem, self._terms.get(stem)) for stem in stems]
+        sealed = self._sealed_occurrences([term for _, term in terms if term is not None])
+        found = []
+        for stem, term in terms:
+            old = _EMPTY if term is None else sealed[term]
+            fresh = self._unsealed.occurrences(stem)
+            if fresh is not None:
+                units = np.concatenate([old.units, fresh.units])
+                old = Occurrences(units, np.concatenate([old.counts, fresh.counts]))
+            found.append(old)
+        return found
 
-    def _sealed_occurrences(self, term: int) -> Occurrences:
-        cached = self._cache.get(term)
-        if cached is not None:
-            self._cache.move_to_end(term)
-            return cached
-        postings = np.frombuffer(self.store.postings(term), POSTING_DTYPE)
-        occurrences = Occurrences(postings["unit"].astype(np.intp), postings["count"].astype(np.float32))
-        self._cache[term] = occurrences
-        self._cached += len(postings)
+    def _sealed_occurrences(self, terms: Sequence[int]) -> dict[int, Occurrences]:
+        """Return the occurrences of terms in sealed units; those that are not cached are read at once."""
+        found = {}
+        for term in terms:
+            if (cached := self._cache.get(term)) is not None:
+                self._cache.move_to_end(term)
+                found[term] = cached
+        missing = [term for term in dict.fromkeys(terms) if term not in found]
+        for term, body in self.store.postings(missing).items() if missing else ():
+            postings = np.frombuffer(body, POSTING_DTYPE)
+            occurrences = Occurrences(postings["unit"].astype(np.intp), postings["count"].astype(np.float32))
+            found[term] = self._cache[term] = occurrences
+            self._cached += len(postings)
         while self._cached > _CACHED_POSTINGS and len(self._cache) > 1:
             _, dropped = self._cache.popitem(last=False)
             self._cached -= len(dropped.units)
-        return occurrences
+        return found
 
     def _forget_cached(self, term: int) -> None:
         cached = self._cache.pop(term, None)

@@ -97,8 +97,8 @@ class IndexStore(Protocol):
         a unit are deleted."""
         ...
 
-    def postings(self, term: int) -> bytes:
-        """Return the postings of a term in sealed pages, in order of units."""
+    def postings(self, terms: Sequence[int]) -> dict[int, bytes]:
+        """Return the postings of each of these terms in sealed pages, in order of units."""
         ...
 
     def vectors(self, first: int, last: int) -> bytes:

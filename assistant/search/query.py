@@ -90,6 +90,7 @@ class SearchLimits:
     seed_units: int = 2_000  # the best by a cheap score, which select those scored exactly
     scored_sources: int = 1_000  # of at most so many messages or entries
     scored_units: int = 2_500  # and at most so many units
+    sources_alone: int = 500  # of at most so many where no unit has neighbours, whose words nothing near them adds to
     like_units: int = 300  # those most similar to the question, which are scored too
     common_share: float = 0.3  # a stem in more sources selects no candidates
 

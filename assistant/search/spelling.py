@@ -40,6 +40,8 @@ _SOUNDS = (
 )
 
 
+_FIRST_VOWELS = lazy_regex(r"[aeiouyäöü]+")
+
 # Letters that may begin the same word; h is silent.
 _BEGINNINGS = {letter: group[0] for group in ("ckqsxz", "bvwfp", "jgyl", "aeiou") for letter in group}
 
@@ -128,11 +130,18 @@ def _is_alike(word: str, own: str, other: str) -> bool:
     sound = sound_of(other)
     if own == sound:
         return len(own) >= _SHORTEST_SOUND
-    return min(len(word), len(other)) >= _SHORTEST_SLIP and (is_one_slip(word, other) or is_one_slip(own, sound))
+    if min(len(word), len(other)) < _SHORTEST_SLIP or _has_other_vowel(word, other):
+        return False
+    return _is_one_edit(word, other) or _is_one_edit(own, sound)
 
 
 def is_one_slip(one: str, other: str) -> bool:
-    """Return whether they differ by one inserted, missing, replaced or moved letter."""
+    """Return whether they differ by one inserted, missing, replaced or moved letter, and have the same first vowel:
+    that is heard clearly, so that another one makes another word ("lunch" and "launch")."""
+    return _is_one_edit(one, other) and not _has_other_vowel(one, other)
+
+
+def _is_one_edit(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if len(long) - len(short) > 1:
         return False
@@ -144,3 +153,11 @@ def is_one_slip(one: str, other: str) -> bool:
     return short[start + 1 :] == long[start + 1 :] or (
         short[start + 2 :] == long[start + 2 :] and short[start : start + 2] == long[start : start + 2][::-1]
     )
+
+
+def _has_other_vowel(one: str, other: str) -> bool:
+    """Return whether the first vowels differ, in letter and sound, and not because two letters were swapped."""
+    first, second = _FIRST_VOWELS.search(one), _FIRST_VOWELS.search(other)
+    if first is None or second is None or first[0][0] == second[0][0]:
+        return False
+    return sound_of(first[0]) != sound_of(second[0]) and sorted(one) != sorted(other)

@@ -12,7 +12,7 @@ import numpy as np
 
 from assistant.search.dtypes import DIMENSIONS, VECTOR_SCALE, Bools, ByteVectors, Floats, Ints
 from assistant.search.index_values import IndexStore
-from assistant.search.sketches import differing_bits, nearest_places, sketches_of
+from assistant.search.sketches import FARTHEST, differing_bits, nearest_places, sketches_of
 
 _SKETCH_WORDS = DIMENSIONS // 64
 # Sketches are recomputed when the collection, and so its mean, has grown by this factor.
@@ -79,8 +79,8 @@ class UnitVectors:
         self._sketch(count, mean)
         differing = differing_bits(self._sketches[:, : count - self.first], vector)
         if not (here := allowed[self.first :]).all():
-            differing[~here] = DIMENSIONS
-        places = nearest_places(differing, limit, DIMENSIONS)
+            differing[~here] = FARTHEST
+        places = nearest_places(differing, limit)
         return places[np.argsort(differing[places], kind="stable")[:limit]] + self.first
 
     def _sketch(self, count: int, mean: Callable[[], Floats]) -> None:

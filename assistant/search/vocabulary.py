@@ -103,7 +103,7 @@ class Vocabulary:
         if self._sketches.shape[1] < count:
             new = sketches_of(self._matrix[self._sketches.shape[1] : count])
             self._sketches = np.concatenate([self._sketches, new], axis=1)
-        nearest = [nearest_places(differing_bits(self._sketches, one), _COMPARED, _DIMENSIONS) for one in vectors]
+        nearest = [nearest_places(differing_bits(self._sketches, one), _COMPARED) for one in vectors]
         rows: Ints = distinct_values(np.concatenate(nearest))[0]
         return rows
 

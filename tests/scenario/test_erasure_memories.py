@@ -47,9 +47,10 @@ def _tell(home: ErasureHome) -> str:
 
 async def test_a_memory_goes_with_the_message_that_it_came_from(home: ErasureHome) -> None:
     memory = _tell(home)
+    home.vectors.add_history([{"memory_id": memory, "old_memory": TOLD, "new_memory": LEARNED, "event": "UPDATE"}])
     done = await home.erasure.erase(ErasureRequest("owner", memories=(memory,)), NOW)
     assert done.messages == (1, 2) and done.leftovers == ()
-    assert home.files_containing(RARE) == []
+    assert home.files_containing(RARE) == [] and home.memory_db.rows("SELECT * FROM history") == []
     assert home.journal.entries("owner") == [] and await home.memories.all("owner") == []
     assert home.verify().problems == ()
 

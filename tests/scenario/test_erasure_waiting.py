@@ -6,6 +6,8 @@ back.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,12 @@ async def _plant(way: str, secret: Secret, owner: Owner, planting: Planting, net
             await owner.say(secret.sentence)
 
 
+def mem0_history(home: Path) -> str:
+    """Return everything that Mem0's history holds: it is kept in memory.db, and Mem0 keeps no database of its own."""
+    with closing(sqlite3.connect(f"file:{home / 'memory.db'}?mode=ro", uri=True)) as db:
+        return str(db.execute("SELECT * FROM history").fetchall())
+
+
 @pytest.mark.timeout(600)
 async def test_what_waits_for_a_network_and_what_was_made_of_it_is_in_no_byte_and_never_sent(tmp_path: Path) -> None:
     secrets = dict(zip(WAYS, make_secrets(len(WAYS), SEED), strict=True))
@@ -60,6 +68,7 @@ async def test_what_waits_for_a_network_and_what_was_made_of_it_is_in_no_byte_an
             assert all("script.db" in " ".join(found) for found in places.values()), places
             assert "memory.db" in " ".join(places["remembered"]), places["remembered"]
             assert not any("assistant.log" in found for found in places.values()), places
+            assert secrets["remembered"].value in mem0_history(owner.home)
             # A file that the person made is theirs: it stays, and is named.
             reports = {"remembered": await forget(owner, secrets["remembered"], 0, "text")}
             assert EXPORT in reports["remembered"], reports["remembered"]
@@ -76,4 +85,6 @@ async def test_what_waits_for_a_network_and_what_was_made_of_it_is_in_no_byte_an
         for held in (running, HomeBytes(tmp_path / "home")):
             left = {way: held.places(secret.value) for way, secret in secrets.items()}
             assert {way: found for way, found in left.items() if found} == {}
+        assert not [secret for secret in secrets.values() if secret.value in mem0_history(tmp_path / "home")]
+        assert not [path for path in (tmp_path / "home" / "mem0").rglob("*") if path.suffix in (".db", ".sqlite")]
         assert not [call for call in network.calls[sent:] if any(s.value in str(call) for s in secrets.values())]

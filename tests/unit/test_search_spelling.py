@@ -39,6 +39,16 @@ def test_a_misspelt_word_is_the_known_one_that_it_sounds_like(written: str, mean
     assert nearest_word(written, KNOWN) == meant
 
 
+@pytest.mark.parametrize(("written", "other"), [("lunch", "launch"), ("stick", "stock"), ("schule", "schale")])
+def test_a_word_with_other_first_vowels_is_another_word(written: str, other: str) -> None:
+    assert nearest_word(written, [other]) == ""
+
+
+@pytest.mark.parametrize(("written", "meant"), [("lanuch", "launch"), ("calender", "calendar"), ("lnuch", "lunch")])
+def test_swapped_and_later_vowels_are_slips(written: str, meant: str) -> None:
+    assert nearest_word(written, [meant]) == meant
+
+
 @pytest.mark.parametrize("written", ["pat", "stove", "emma", "spare7", "telephone", ""])
 def test_another_word_is_none_of_the_known_ones(written: str) -> None:
     assert nearest_word(written, KNOWN) == ""

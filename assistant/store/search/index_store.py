@@ -89,15 +89,16 @@ class SqliteIndexStore:
             sealed += units
         return b"".join(pages), sealed
 
-    def postings(self, term: int) -> bytes:
-        sql = f"SELECT page, body, checksum FROM postings WHERE collection = ? AND term = {term:d} ORDER BY page"
-        bodies = []
-        for page, body, checksum in self._rows(sql):
-            # The checksum of `_checked`, written out: a question reads a hundred rows.
+    def postings(self, terms: Sequence[int]) -> dict[int, bytes]:
+        numbers = ", ".join(map(str, sorted(terms)))
+        where = f"WHERE collection = ? AND term IN ({numbers}) ORDER BY term, page"
+        bodies: dict[int, list[bytes]] = {term: [] for term in terms}
+        for term, page, body, checksum in self._rows(f"SELECT term, page, body, checksum FROM postings {where}"):
+            # The checksum of `_checked`, written out: a question reads hundreds of rows.
             if crc32(body, crc32(b"%d\0%d\0%d\0" % (self._id, term, page))) != checksum:
                 raise _damaged("a row of postings is not as it was written")
-            bodies.append(body)
-        return b"".join(bodies)
+            bodies[term].append(body)
+        return {term: b"".join(parts) for term, parts in bodies.items()}
 
     def vectors(self, first: int, last: int) -> bytes:
         start = first // _VECTORS_A_ROW
