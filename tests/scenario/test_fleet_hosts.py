@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from socket import create_server
 from typing import Any
@@ -91,8 +92,8 @@ class Fleet:
         assert asked.returncode == 0, asked.err
         return self.said(host, "log", "--json", "--limit", "100000").out
 
-    def host(self, name: str) -> AbstractContextManager[HostProcess]:
-        words = ("--name", name, "--folder", str(self.folder / name), "--domain", "example.org")
+    def host(self, name: str, *more: str) -> AbstractContextManager[HostProcess]:
+        words = ("--name", name, "--folder", str(self.folder / name), "--domain", "example.org", *more)
         return self._start("host", *words, "--listen", f"127.0.0.1:{_free_port()}", ready="runs homes of the fleet")
 
     @contextmanager
@@ -214,6 +215,32 @@ def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
             assert fleet.run("remove", "alice").returncode == 0
             second.wait_for("the lease of a home was lost")
             assert second.stop() == 0
+
+
+@pytest.mark.timeout(300)
+def test_a_home_that_nobody_needs_is_stopped_and_woken_for_a_reminder_and_for_a_message(
+    tmp_path: Path, pair: PostgresPair
+) -> None:
+    fleet = Fleet(tmp_path, pair.new_database())
+    fleet.settings |= {"ASSISTANT_SLEEP__NAP_MINUTES": "0", "ASSISTANT_SLEEP__AT": ""}
+    with fleet.host("m1", "--idle", "0.02") as host, fleet.router() as client_of, client_of("alice") as client:
+        # Nobody has said anything: it is stopped, and the first request starts it again.
+        host.wait_for("released a home")
+        assert fleet.state_of("alice")["asleep_until"] and fleet.run("status").returncode == 0
+        assert "alice: sleeps until" in fleet.run("status").out
+        text = "remind me in 1 minute to water the fern"
+        assert client.post("/v1/messages", json={"text": text, "external_id": "1"}).status_code == 202
+        host.wait_for("took a home")
+        host.wait_for("released a home")
+        asleep = fleet.state_of("alice")["asleep_until"]
+        # It wakes by itself, in time.
+        host.wait_for("took a home")
+        assert datetime.fromisoformat(asleep) < datetime.now(UTC)
+        host.wait_for("released a home")
+        assert fleet.said("m1", "verify").returncode == 0
+        history = client.get("/v1/messages?session=main").text
+        assert "Reminder: water the fern" in history and "late" not in history
+        assert host.stop() == 0
 
 
 def _keys(host: HostProcess) -> Path:
