@@ -4,8 +4,9 @@ themselves, from any machine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +20,7 @@ from assistant.core.errors import UsageError
 from assistant.core.text import pluralize
 
 if TYPE_CHECKING:
-    from assistant.fleet.tables import FleetTables
+    from assistant.fleet.tables import FleetTables, Quota
 
 
 class FleetHomeReport(Item):
@@ -96,35 +97,100 @@ def init() -> bool:
     return True
 
 
+_quota_options = (
+    click.option("--memory", type=click.IntRange(0), help="MB of memory for each of its processes; 0: no limit."),
+    click.option("--disk", type=click.IntRange(0), help="MB of disk for its folder; 0: no limit."),
+    click.option("--spending", type=click.FloatRange(0), help="US dollars a month for models; 0: no limit."),
+)
+
+
+def _with_quota_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_quota_options):
+        function = option(function)
+    return function
+
+
 @fleet.command()
 @click.argument("home")
+@_with_quota_options
 @json_result(bool, "Print whether it is new.")
-def add(home: str) -> bool:
+def add(home: str, memory: int | None, disk: int | None, spending: float | None) -> bool:
     """Add a home: a new one, or one that the server has a copy of.
 
     The next host that is free takes it. A machine that runs it outside of the fleet is refused from then on.
 
     > assistant fleet add alice
+    > assistant fleet add bob --memory 600 --disk 2000 --spending 10
     """
     settings = load_fleet_settings()
     require_name(home)
-    is_new = with_tables(settings, lambda tables: tables.add(home))
+
+    async def act(tables: FleetTables) -> bool:
+        is_new = await tables.add(home)
+        if is_new:
+            await _change_quota(tables, home, memory, disk, spending)
+        return is_new
+
+    is_new = with_tables(settings, act)
     print_text(f"Added {home}." if is_new else f"The fleet has {home} already. Nothing was changed.")
     return is_new
 
 
+@fleet.command(name="set")
+@click.argument("home")
+@_with_quota_options
+@json_result(bool, "Print true.")
+def set_quota(home: str, memory: int | None, disk: int | None, spending: float | None) -> bool:
+    """Change what a home may use; its host starts it again with the new limits.
+
+    > assistant fleet set alice --memory 600 --disk 2000
+    > assistant fleet set alice --spending 0
+    """
+    quota = with_tables(load_fleet_settings(), lambda tables: _change_quota(tables, home, memory, disk, spending))
+    parts = [
+        f"{quota.memory_mb} MB of memory for each process" if quota.memory_mb else "",
+        f"{quota.disk_mb} MB of disk" if quota.disk_mb else "",
+        f"${quota.monthly_usd:.2f} a month" if quota.monthly_usd else "",
+    ]
+    print_text(f"{home} may use {', '.join(part for part in parts if part) or 'as much as there is'}.")
+    return True
+
+
+async def _change_quota(
+    tables: FleetTables, home: str, memory: int | None, disk: int | None, spending: float | None
+) -> Quota:
+    """Change what is given. Raises `UsageError`."""
+    from assistant.fleet.tables import Quota
+
+    now = next((row.quota for row in await tables.list_homes() if row.home == home), Quota())
+    quota = Quota(
+        now.memory_mb if memory is None else memory,
+        now.disk_mb if disk is None else disk,
+        now.monthly_usd if spending is None else spending,
+    )
+    await tables.set_quota(home, quota)
+    return quota
+
+
 @fleet.command()
+@click.option("--metrics", is_flag=True, help="Print numbers for Prometheus.")
 @json_result(FleetReport | None, ok=lambda report: report is None or report.ok)
-def status() -> FleetReport | None:
+def status(metrics: bool = False) -> FleetReport | None:
     """Show which host has which home, and which hosts there are.
 
     It exits with 1 if no host has one of the homes.
 
     > assistant fleet status
+    > assistant fleet status --metrics
     """
     settings = load_effective_settings()
     if not settings.values.replica.url.get_secret_value():
         print_text(f"There is no fleet: {NO_URL}")
+        return None
+    if metrics:
+        from assistant.web.fleet_metrics import render_fleet_metrics
+
+        print_text(with_tables(settings, render_fleet_metrics).decode().rstrip())
         return None
     report = with_tables(settings, _read_report)
     print_text("\n".join(_status_lines(report, settings.zone)))

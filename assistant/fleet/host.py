@@ -128,7 +128,8 @@ class FleetHost:
             running.is_leaving = True
         else:
             running.check_owner(held.owner)
-            running.take_quota(held.quota)
+            if running.take_quota(held.quota):
+                self._measured_at = 0.0
             await self._rest(running, held.is_asleep)
 
     async def _rest(self, running: RunningHome, is_asleep: bool) -> None:

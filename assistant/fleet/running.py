@@ -98,14 +98,15 @@ class RunningHome:
             return None
         return read_idle_note(self.folder, self._serving.pid)
 
-    def take_quota(self, quota: Quota) -> None:
-        """Ask it to stop if the quota has changed; it is started again with the new one."""
+    def take_quota(self, quota: Quota) -> bool:
+        """Ask it to stop if the quota has changed; it is started again with the new one. Return whether it has."""
         if quota == self._quota:
-            return
+            return False
         self._quota = quota
         if self._serving is not None and self._serving.returncode is None:
             self._is_restarting = True
             self._serving.terminate()
+        return True
 
     def measure(self) -> tuple[int, int]:
         """Return its memory, and the size of its folder, in bytes. Called in a worker thread."""

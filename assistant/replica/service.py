@@ -354,6 +354,8 @@ class Replicator:
                     part += 1
         finally:
             path.unlink(missing_ok=True)
+        # The next one is made in a day: thousands of homes share the connections of a server.
+        await self._base_database.aclose()
         return base, after
 
     async def _finish_base(self) -> None:

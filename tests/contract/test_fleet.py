@@ -174,6 +174,15 @@ def test_the_commands_say_what_there_is(tmp_path: Path, url: str) -> None:
     assert (status.returncode, report["ok"], report["hosts"]) == (1, False, [])
     assert report["homes"][0]["home"] == "alice" and not report["homes"][0]["is_held"]
     assert "alice: NO HOST has it." in fleet("status").out
+    assert (
+        "600 MB of memory for each process, $2.50 a month"
+        in fleet("set", "alice", "--memory", "600", "--spending", "2.5").out
+    )
+    assert "may use as much as there is" in fleet("set", "alice", "--memory", "0", "--spending", "0").out
+    assert fleet("set", "bob", "--disk", "1").returncode == 2
+    metrics = fleet("status", "--metrics").out
+    assert 'nocturne_fleet_homes{state="lost"} 1.0' in metrics
+    assert fleet("add", "carol", "--disk", "1000").out == "Added carol.\n" and fleet("remove", "carol").returncode == 0
     assert "no longer in the fleet" in fleet("remove", "alice").out
     assert fleet("remove", "alice").returncode == 2
     assert "There is no replica" in fleet("add", "bob", ASSISTANT_REPLICA__URL="").err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
+from assistant.service.home_lock import lock_holder
 from tests.support.command_line import (
     TIMEOUT_SECONDS,
     FinishedCommand,
@@ -132,6 +134,7 @@ def _free_port() -> int:
         return int(server.getsockname()[1])
 
 
+@pytest.mark.timeout(300)
 def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_path: Path, pair: PostgresPair) -> None:
     fleet = Fleet(tmp_path, pair.new_database())
     with fleet.host("m1") as first:
@@ -164,6 +167,7 @@ def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_pa
                 again.wait_for("assistant chat")
                 assert fleet.state_of("alice")["epoch"] == 3
                 assert (again.folder / ".before" / "alice" / "script.db").exists()
+                _check_quotas(fleet, again)
 
 
 def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
@@ -241,6 +245,24 @@ def test_a_home_that_nobody_needs_is_stopped_and_woken_for_a_reminder_and_for_a_
         history = client.get("/v1/messages?session=main").text
         assert "Reminder: water the fern" in history and "late" not in history
         assert host.stop() == 0
+
+
+def _check_quotas(fleet: Fleet, host: HostProcess) -> None:
+    """They hold as soon as they are set; a home whose folder is too large is stopped until it may be larger."""
+    assert fleet.run("set", "alice", "--memory", "3000", "--spending", "3").returncode == 0
+    host.wait_for("assistant chat")
+    process = lock_holder(host.folder / "alice")
+    assert process is not None
+    assert resource.prlimit(process, resource.RLIMIT_DATA) == (3_000_000_000, 3_000_000_000)
+    assert b"ASSISTANT_BUDGET__MONTHLY_USD=3.0" in Path(f"/proc/{process}/environ").read_bytes()
+    assert fleet.run("set", "alice", "--disk", "1").returncode == 0
+    host.wait_for("released a home")
+    assert "alice: STOPPED, since its folder has" in fleet.run("status").out
+    assert fleet.run("set", "alice", "--disk", "500").returncode == 0
+    host.wait_for("assistant chat")
+    metrics = fleet.run("status", "--metrics").out
+    assert 'nocturne_fleet_home_disk_limit_bytes{home="alice"} 5e+08' in metrics
+    assert 'nocturne_fleet_homes{state="runs"} 1.0' in metrics
 
 
 def _keys(host: HostProcess) -> Path:
