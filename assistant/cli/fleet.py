@@ -141,7 +141,9 @@ def add(home: str, memory: int | None, disk: int | None, spending: float | None)
 @_with_quota_options
 @json_result(bool, "Print true.")
 def set_quota(home: str, memory: int | None, disk: int | None, spending: float | None) -> bool:
-    """Change what a home may use; its host starts it again with the new limits.
+    """Change how much memory, disk and money a home may use.
+
+    If it runs, its host starts it again with the new limits.
 
     > assistant fleet set alice --memory 600 --disk 2000
     > assistant fleet set alice --spending 0

@@ -23,11 +23,11 @@ from assistant.fleet.tables import LEASE_SECONDS, FleetTables, HeldHome, Quota
 
 log = get_logger()
 
-_LOOK_EVERY = 0.5
+_LOOK_EVERY = 0.2
 _RENEW_EVERY = 3.0
 # Time to kill the children before the leases lapse.
 _SPARE_SECONDS = 2.0
-_TAKEN_AT_ONCE = 4
+_TAKEN_AT_ONCE = 2
 _PORTS = 20_000
 _MEASURE_EVERY = 30.0
 # A home that was woken before it was stopped stays for so long: what woke it is about to reach it.
