@@ -11,7 +11,7 @@ WORKERS ?= $(shell expr 1 + "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 # As an installed program, the house keeps its bytecode: without it, compiling it is half of every start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-all lint bench bench-recall economy soak crash attack simulate study fit-rules docs docs-check clean
+.PHONY: help run test test-all lint bench bench-recall economy soak crash attack simulate study fit-rules fleet-demo fleet-crash docs docs-check clean
 
 help:
 	@echo "make run         talk to Nocturne in this terminal (or pipe lines into it)"
@@ -24,6 +24,8 @@ help:
 	@echo "make soak        half an hour under load: what grows (ARGS='--minutes 5')"
 	@echo "make crash       every crash scenario, at each moment that leaves another home (needs strace)"
 	@echo "make attack      kills, disk errors, clock jumps, floods, hostile text and files (needs strace)"
+	@echo "make fleet-demo  two PostgreSQL servers, three hosts, a router and ten homes; a host and the primary are lost (HOMES=10)"
+	@echo "make fleet-crash machines of a fleet are lost while people write, 300 times (ARGS='--seed 7 --runs 20')"
 	@echo "make simulate    20 years of a simulated life with faults (SEED=1 DAYS=365 YEARS=20)"
 	@echo "make study       a scripted conversation of 2,000 turns: what it remembers, what it costs"
 	@echo "make fit-rules   fit the weights of the rules to the sentences of the tests, and write them"
@@ -66,6 +68,12 @@ crash: $(VENV)/.dev
 
 attack: $(VENV)/.dev
 	@$(BIN)/python -m tests.attack $(ARGS)
+
+fleet-demo: $(VENV)/.dev
+	@$(BIN)/python -m tests.fleet demo --homes $(or $(HOMES),10)
+
+fleet-crash: $(VENV)/.dev
+	@$(BIN)/python -m tests.fleet $(ARGS)
 
 simulate: $(VENV)/.dev
 	@$(BIN)/python -m tests.simulate --seed $(or $(SEED),1) --days $(or $(DAYS),365) --years $(or $(YEARS),20) --journal .bench/simulate.jsonl $(ARGS)

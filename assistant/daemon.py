@@ -54,6 +54,7 @@ class Supervision:
     manager: NotifyTarget = field(default_factory=NotifyTarget)  # the service manager that started it
     force_stop: asyncio.Event | None = None  # cuts the shutdown short
     watchdog: Callable[[float], None] | None = None  # gets within how many seconds it is called again
+    idle_minutes: float = 0.0  # after which it is noted that nobody needs it; 0 for never
 
 
 _NO_SUPERVISION = Supervision()
@@ -95,6 +96,11 @@ async def serve_daemon(
             await app.start()
             worker = asyncio.create_task(app.runtime.run(), name="runtime")
             stack.callback(worker.cancel)
+            if supervision.idle_minutes:
+                from assistant.wire.idle import IdleWatch  # only on a host of a fleet
+
+                watch = IdleWatch(app, supervision.idle_minutes)
+                stack.callback(asyncio.create_task(watch.run(), name="idle").cancel)
             # Entered before the shutdown is planned, so that terminals are still attached while turns finish.
             await stack.enter_async_context(app.serve())
             pulse = _heartbeat(app, settings, supervision)
@@ -203,7 +209,10 @@ def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
 
 
 async def main(
-    settings: Settings, on_ready: Callable[[str], None] | None = None, manager: NotifyTarget | None = None
+    settings: Settings,
+    on_ready: Callable[[str], None] | None = None,
+    manager: NotifyTarget | None = None,
+    idle_minutes: float = 0.0,
 ) -> None:
     """Serve in the foreground until SIGINT, SIGTERM, or SIGHUP (the terminal went away); a second one hurries the
     shutdown, which has a limit in any case: see `stop_signals`. `on_ready` gets the page's address, "" for none."""
@@ -217,7 +226,8 @@ async def main(
         _in_loop(loop, stop.set)
 
     with listen_for_stop(shutdown_seconds(drain_seconds), begin, partial(_in_loop, loop, force_stop.set)) as listener:
-        async with serve_daemon(settings, Supervision(manager, force_stop, listener.arm_watchdog)) as daemon:
+        supervision = Supervision(manager, force_stop, listener.arm_watchdog, idle_minutes)
+        async with serve_daemon(settings, supervision) as daemon:
             keep_for_good()
             # What works beside the loop gives the interpreter back sooner.
             sys.setswitchinterval(SWITCH_SECONDS)

@@ -4,36 +4,23 @@ themselves, from any machine.
 
 from __future__ import annotations
 
-import asyncio
-import json
-import platform
-import re
-import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime, tzinfo
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from assistant.cli.fleet_servers import route, serve_homes
+from assistant.cli.fleet_tables import NO_URL, load_fleet_settings, require_name, with_tables
 from assistant.cli.home_stores import load_effective_settings
-from assistant.cli.logging_setup import log_to_stderr
-from assistant.cli.output import json_result, print_remark, print_text
+from assistant.cli.output import json_result, print_text
 from assistant.commands.table import Item
 from assistant.core.calendar import format_local_time
-from assistant.core.errors import HomeLocked, UsageError
+from assistant.core.errors import UsageError
 from assistant.core.text import pluralize
-from assistant.service.home_lock import home_lock
-from assistant.settings.home import environment_for
-from assistant.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from assistant.fleet.tables import FleetTables
-
-T = TypeVar("T")
-_NO_URL = "replica.url is not set. docs/fleet.md says how to set it up."
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+    from assistant.fleet.tables import FleetTables, Quota
 
 
 class FleetHomeReport(Item):
@@ -45,6 +32,13 @@ class FleetHomeReport(Item):
     address: str  # where it can be reached there
     moves_to: str  # "" for nowhere
     epoch: int
+    asleep_until: datetime | None  # null for a home that does not sleep
+    is_full: bool  # it is stopped, since its folder is larger than its quota
+    memory_mb: int  # its quota, 0 for none
+    disk_mb: int  # its quota, 0 for none
+    monthly_usd: float  # its quota, 0 for none
+    memory_bytes: int  # that its processes had when they were measured last
+    disk_bytes: int  # that its folder had when it was measured last
 
 
 class FleetHostReport(Item):
@@ -61,7 +55,7 @@ class FleetHostReport(Item):
 class FleetReport(Item):
     """The homes and hosts of a fleet."""
 
-    ok: bool  # whether a host has each home
+    ok: bool  # whether a host has each home that does not sleep
     homes: list[FleetHomeReport]
     hosts: list[FleetHostReport]
 
@@ -86,7 +80,7 @@ def init() -> bool:
 
     > assistant fleet init
     """
-    settings = _settings()
+    settings = load_fleet_settings()
 
     async def prepare(tables: FleetTables) -> None:
         from assistant.wire.replica import open_replica
@@ -98,42 +92,109 @@ def init() -> bool:
             await database.aclose()
         await tables.prepare()
 
-    _with_tables(settings, prepare, is_new=True)
+    with_tables(settings, prepare, is_new=True)
     print_text("The fleet is ready. `assistant fleet host` runs its homes, `assistant fleet add HOME` adds one.")
     return True
 
 
+_quota_options = (
+    click.option("--memory", type=click.IntRange(0), help="MB of memory for each of its processes; 0: no limit."),
+    click.option("--disk", type=click.IntRange(0), help="MB of disk for its folder; 0: no limit."),
+    click.option("--spending", type=click.FloatRange(0), help="US dollars a month for models; 0: no limit."),
+)
+
+
+def _with_quota_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_quota_options):
+        function = option(function)
+    return function
+
+
 @fleet.command()
 @click.argument("home")
+@_with_quota_options
 @json_result(bool, "Print whether it is new.")
-def add(home: str) -> bool:
+def add(home: str, memory: int | None, disk: int | None, spending: float | None) -> bool:
     """Add a home: a new one, or one that the server has a copy of.
 
     The next host that is free takes it. A machine that runs it outside of the fleet is refused from then on.
 
     > assistant fleet add alice
+    > assistant fleet add bob --memory 600 --disk 2000 --spending 10
     """
-    settings = _settings()
-    _require_name(home)
-    is_new = _with_tables(settings, lambda tables: tables.add(home))
+    settings = load_fleet_settings()
+    require_name(home)
+
+    async def act(tables: FleetTables) -> bool:
+        is_new = await tables.add(home)
+        if is_new:
+            await _change_quota(tables, home, memory, disk, spending)
+        return is_new
+
+    is_new = with_tables(settings, act)
     print_text(f"Added {home}." if is_new else f"The fleet has {home} already. Nothing was changed.")
     return is_new
 
 
+@fleet.command(name="set")
+@click.argument("home")
+@_with_quota_options
+@json_result(bool, "Print true.")
+def set_quota(home: str, memory: int | None, disk: int | None, spending: float | None) -> bool:
+    """Change how much memory, disk and money a home may use.
+
+    If it runs, its host starts it again with the new limits.
+
+    > assistant fleet set alice --memory 600 --disk 2000
+    > assistant fleet set alice --spending 0
+    """
+    quota = with_tables(load_fleet_settings(), lambda tables: _change_quota(tables, home, memory, disk, spending))
+    parts = [
+        f"{quota.memory_mb} MB of memory for each process" if quota.memory_mb else "",
+        f"{quota.disk_mb} MB of disk" if quota.disk_mb else "",
+        f"${quota.monthly_usd:.2f} a month" if quota.monthly_usd else "",
+    ]
+    print_text(f"{home} may use {', '.join(part for part in parts if part) or 'as much as there is'}.")
+    return True
+
+
+async def _change_quota(
+    tables: FleetTables, home: str, memory: int | None, disk: int | None, spending: float | None
+) -> Quota:
+    """Change what is given. Raises `UsageError`."""
+    from assistant.fleet.tables import Quota
+
+    now = next((row.quota for row in await tables.list_homes() if row.home == home), Quota())
+    quota = Quota(
+        now.memory_mb if memory is None else memory,
+        now.disk_mb if disk is None else disk,
+        now.monthly_usd if spending is None else spending,
+    )
+    await tables.set_quota(home, quota)
+    return quota
+
+
 @fleet.command()
+@click.option("--metrics", is_flag=True, help="Print numbers for Prometheus.")
 @json_result(FleetReport | None, ok=lambda report: report is None or report.ok)
-def status() -> FleetReport | None:
+def status(metrics: bool = False) -> FleetReport | None:
     """Show which host has which home, and which hosts there are.
 
     It exits with 1 if no host has one of the homes.
 
     > assistant fleet status
+    > assistant fleet status --metrics
     """
     settings = load_effective_settings()
     if not settings.values.replica.url.get_secret_value():
-        print_text(f"There is no fleet: {_NO_URL}")
+        print_text(f"There is no fleet: {NO_URL}")
         return None
-    report = _with_tables(settings, _read_report)
+    if metrics:
+        from assistant.web.fleet_metrics import render_fleet_metrics
+
+        print_text(with_tables(settings, render_fleet_metrics).decode().rstrip())
+        return None
+    report = with_tables(settings, _read_report)
     print_text("\n".join(_status_lines(report, settings.zone)))
     return report
 
@@ -146,7 +207,7 @@ def remove(home: str) -> bool:
 
     > assistant fleet remove alice
     """
-    removed = _with_tables(_settings(), lambda tables: tables.remove(home))
+    removed = with_tables(load_fleet_settings(), lambda tables: tables.remove(home))
     if not removed:
         raise UsageError(f"The fleet has no home {home!r}. Nothing was changed; see `assistant fleet status`.")
     print_text(f"{home} is no longer in the fleet. Its copy on the server stays; `assistant replica restore` gets it.")
@@ -164,7 +225,7 @@ def move(home: str, host: str) -> bool:
 
     > assistant fleet move alice m2
     """
-    _with_tables(_settings(), lambda tables: tables.want(home, host))
+    with_tables(load_fleet_settings(), lambda tables: tables.want(home, host))
     print_text(f"{home} moves to {host}.")
     return True
 
@@ -179,150 +240,13 @@ def drain(host: str) -> list[str]:
 
     > assistant fleet drain m1
     """
-    homes = _with_tables(_settings(), lambda tables: tables.drain(host))
+    homes = with_tables(load_fleet_settings(), lambda tables: tables.drain(host))
     print_text(f"{pluralize(len(homes), 'home')} of {host} {'moves' if len(homes) == 1 else 'move'} to the others.")
     return homes
 
 
-@fleet.command(name="host")
-@click.option("--name", help="Name of this machine in the fleet; without it, its host name.")
-@click.option("--folder", type=click.Path(path_type=Path), help="Has a folder for each home.")
-@click.option(
-    "--listen", default="127.0.0.1:8500", show_default=True, help="Where the pages of its homes are, from this port on."
-)
-@click.option("--domain", default="", help="Behind `fleet route`: its homes are at alice.DOMAIN and so on.")
-@click.option("--most", default=200, show_default=True, type=click.IntRange(1), help="The most homes that it takes.")
-def serve_homes(name: str | None, folder: Path | None, listen: str, domain: str, most: int) -> None:
-    """Run homes of the fleet on this machine, until Ctrl-C.
-
-    It takes homes that no host has, restores those that another machine had, and starts each. It runs in the
-    foreground; a service manager keeps it running.
-
-    > assistant fleet host --folder /srv/homes
-    > assistant fleet host --name m1 --folder /srv/homes --listen 10.0.0.5:8500
-    """
-    settings = _settings()
-    if folder is None:
-        raise UsageError("Give --folder, where the homes are kept. Nothing was started.")
-    name = name or platform.node()
-    _require_name(name)
-    address, port = _parse_address(listen)
-    log_to_stderr(settings.values.log.level)
-
-    folder = folder.absolute()
-    environment = partial(_environment, settings, address, domain)
-
-    async def serve(tables: FleetTables) -> None:
-        from assistant.fleet.host import FleetHost, HostOptions
-        from assistant.replica.postgres import ReplicaDatabase
-
-        stop = _stop_event()
-        options = HostOptions(name, folder, address, port, most, environment)
-        print_remark(f"The host {name} runs homes of the fleet in {folder}. Ctrl-C stops them all.")
-        url = settings.values.replica.url.get_secret_value()
-        await FleetHost(tables, options, partial(ReplicaDatabase, url)).run(stop)
-
-    try:
-        with home_lock(folder / ".host"):
-            _with_tables(settings, serve)
-    except HomeLocked:
-        raise UsageError(f"Another process runs the homes in {folder}. Nothing was started.") from None
-
-
-def _environment(settings: Settings, address: str, domain: str, home: str, folder: Path, port: int) -> dict[str, str]:
-    """Return the environment for the commands of a home."""
-    replica = settings.values.replica
-    return {
-        **environment_for(folder),
-        "ASSISTANT_REPLICA__URL": replica.url.get_secret_value(),
-        "ASSISTANT_REPLICA__HOME_NAME": home,
-        "ASSISTANT_REPLICA__KEY": replica.key.get_secret_value(),
-        # A host that is cut off must not acknowledge what another one would not know.
-        "ASSISTANT_REPLICA__ON_FAILURE": "refuse",
-        "ASSISTANT_WEB__HOST": address,
-        "ASSISTANT_WEB__PORT": str(port),
-        **(
-            {"ASSISTANT_WEB__HOSTS": json.dumps([f"{home.lower()}.{domain}"]), "ASSISTANT_WEB__BEHIND_PROXY": "true"}
-            if domain
-            else {}
-        ),
-    }
-
-
-@fleet.command()
-@click.option("--listen", default="127.0.0.1:8480", show_default=True, help="Address and port where it listens.")
-@click.option("--wait", default=30.0, show_default=True, help="Seconds that a request waits for its home.")
-def route(listen: str, wait: float) -> None:
-    """Pass requests to the hosts of their homes, until Ctrl-C.
-
-    One for alice.DOMAIN goes to the host that has alice.
-
-    While a home moves, its requests wait. It has no TLS: put a proxy before it that has.
-
-    > assistant fleet route --listen 127.0.0.1:8480
-    """
-    settings = _settings()
-    address, port = _parse_address(listen)
-    log_to_stderr(settings.values.log.level)
-
-    async def serve(tables: FleetTables) -> None:
-        from assistant.fleet.router import FleetRouter
-        from assistant.web.server import SlowClientProtocol, serve_with_uvicorn
-        from assistant.web.tcp_listener import listen_tcp
-
-        stop = _stop_event()
-        serving = serve_with_uvicorn(FleetRouter(tables, wait), protocol=SlowClientProtocol)
-        with await listen_tcp(address, port) as listening:
-            async with serving(listening):
-                print_remark(f"The router listens at {listen}. Ctrl-C stops it.")
-                await stop.wait()
-
-    _with_tables(settings, serve)
-
-
-def _parse_address(listen: str) -> tuple[str, int]:
-    address, _, port = listen.rpartition(":")
-    if not address or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise UsageError(f"--listen {listen!r} is no address and port, as in 10.0.0.5:8500. Nothing was started.")
-    return address, int(port)
-
-
-def _stop_event() -> asyncio.Event:
-    """Return an event that the signals set which end a program."""
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop
-
-
-def _settings() -> Settings:
-    settings = load_effective_settings()
-    if not settings.values.replica.url.get_secret_value():
-        raise UsageError(f"There is no replica: {_NO_URL} Nothing was changed.")
-    return settings
-
-
-def _require_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"{name!r} is no name of a home or host: 1 to 64 letters, digits, dots, dashes and underscores, of which "
-            "the first is a letter or digit. Nothing was changed."
-        )
-
-
-def _with_tables(settings: Settings, act: Callable[[FleetTables], Awaitable[T]], *, is_new: bool = False) -> T:
-    from assistant.fleet.tables import FleetTables
-
-    async def run() -> T:
-        tables = FleetTables(settings.values.replica.url.get_secret_value())
-        try:
-            if not is_new:
-                await tables.require()
-            return await act(tables)
-        finally:
-            await tables.aclose()
-
-    return asyncio.run(run())
+fleet.add_command(serve_homes)
+fleet.add_command(route)
 
 
 async def _read_report(tables: FleetTables) -> FleetReport:
@@ -334,6 +258,13 @@ async def _read_report(tables: FleetTables) -> FleetReport:
             address=row.address,
             moves_to=row.wanted,
             epoch=row.epoch,
+            asleep_until=row.asleep_until,
+            is_full=row.is_full,
+            memory_mb=row.quota.memory_mb,
+            disk_mb=row.quota.disk_mb,
+            monthly_usd=row.quota.monthly_usd,
+            memory_bytes=row.memory_bytes,
+            disk_bytes=row.disk_bytes,
         )
         for row in await tables.list_homes()
     ]
@@ -348,19 +279,26 @@ async def _read_report(tables: FleetTables) -> FleetReport:
         )
         for row in await tables.list_hosts()
     ]
-    return FleetReport(ok=all(home.is_held for home in homes), homes=homes, hosts=hosts)
+    return FleetReport(ok=all(home.is_held or home.asleep_until for home in homes), homes=homes, hosts=hosts)
 
 
 def _status_lines(report: FleetReport, zone: tzinfo) -> list[str]:
     held = sum(home.is_held for home in report.homes)
-    lines = [f"{pluralize(len(report.homes), 'home')}, of which {held} run, on {pluralize(len(report.hosts), 'host')}."]
+    asleep = sum(home.asleep_until is not None and not home.is_held for home in report.homes)
+    runs = f"{held} run and {asleep} sleep" if asleep else f"{held} run"
+    lines = [f"{pluralize(len(report.homes), 'home')}, of which {runs}, on {pluralize(len(report.hosts), 'host')}."]
     for host in report.hosts:
         seen = "" if host.is_alive else f"; NOT SEEN since {format_local_time(host.seen_at, zone)}"
         draining = "; takes no more" if host.is_draining else ""
         lines.append(f"Host {host.host} ({host.address}): {pluralize(host.homes, 'home')}{draining}{seen}.")
     for home in report.homes:
         moves = f", moves to {home.moves_to}" if home.moves_to else ""
-        if home.is_held:
+        if home.is_full:
+            size, most = home.disk_bytes // 1_000_000, home.disk_mb
+            lines.append(f"{home.home}: STOPPED, since its folder has {size} MB of {most} MB. Raise it: `fleet set`.")
+        elif home.asleep_until is not None:
+            lines.append(f"{home.home}: sleeps until {format_local_time(home.asleep_until, zone)}{moves}.")
+        elif home.is_held:
             lines.append(f"{home.home}: on {home.host} ({home.address}){moves}.")
         else:
             lines.append(f"{home.home}: NO HOST has it{f'; {home.host} had it last' if home.host else ''}{moves}.")

@@ -237,7 +237,9 @@ _HOLDERS = {"chat": "a chat, which hands it over after its answer", "command": "
 _TELL_EVERY, _EXTEND_BY = 10.0, 60.0
 
 
-async def serve_when_free(settings: Settings, on_ready: Callable[[str], None], manager: NotifyTarget) -> None:
+async def serve_when_free(
+    settings: Settings, on_ready: Callable[[str], None], manager: NotifyTarget, idle_minutes: float = 0.0
+) -> None:
     """Serve in the foreground until told to stop. A chat or a command that has the data folder is waited for: under a
     service manager for as long as it takes, else for the longest turn and a stop.
 
@@ -257,7 +259,7 @@ async def serve_when_free(settings: Settings, on_ready: Callable[[str], None], m
         while True:
             await wait_until_free(settings, deadline, limit, SystemdNotifier(manager.address))
             try:
-                return await main(settings, ready, manager)
+                return await main(settings, ready, manager, idle_minutes)
             except HomeLocked:
                 # Somebody was quicker; a daemon is not waited for.
                 if not is_home_served(home) or lock_role(home) == "daemon":

@@ -44,8 +44,9 @@ _LOOK_EVERY = 0.05
 
 @click.command()
 @click.option("--chat", "with_chat", is_flag=True, help="Also talk in this terminal, or answer piped lines.")
+@click.option("--note-idle", default=0.0, hidden=True, help="For `fleet host`: minutes until it notes that it is idle.")
 @click.pass_context
-def run(context: click.Context, with_chat: bool) -> None:
+def run(context: click.Context, with_chat: bool, note_idle: float) -> None:
     """Run the assistant in the foreground, until Ctrl-C or `assistant stop`.
 
     With --chat you also talk to it: in this terminal, or with lines on standard input, which it answers, and then
@@ -64,7 +65,7 @@ def run(context: click.Context, with_chat: bool) -> None:
     if not with_chat:
         log_to_stderr(settings.values.log.level)
         remark_missing_home(settings)
-        asyncio.run(serve_when_free(settings, partial(_say_ready, hint), manager))
+        asyncio.run(serve_when_free(settings, partial(_say_ready, hint), manager, note_idle))
         return
     log_to_file(settings.home.program_log, settings.values.log.level)
     if is_home_served(settings.home.path):

@@ -137,6 +137,13 @@ class SleepSchedule:
         return datetime.combine(day, time.fromisoformat(self.at), self.zone).astimezone(UTC)
 
 
+def next_time_of_day(at: str, zone: tzinfo, now: datetime) -> datetime:
+    """Return when it is next that time of day, such as "03:30", in `zone`, after `now`; in UTC."""
+    today, of_day = now.astimezone(zone).date(), time.fromisoformat(at.zfill(5))
+    moments = (datetime.combine(today + timedelta(days=days), of_day, zone).astimezone(UTC) for days in range(3))
+    return next(moment for moment in moments if moment > now)
+
+
 def find_first_message_time(sessions: Sequence[SessionInfo]) -> datetime | None:
     """Return when the first session with messages began, or None if there is none."""
     return min((info.started_at for info in sessions if info.messages), default=None)

@@ -1,4 +1,5 @@
-"""A host of a fleet: takes homes that are free, runs each as a child process, and renews its leases.
+"""A host of a fleet: takes homes that are free, runs each as a child process, and renews its leases. A home that nobody
+needs is stopped until it has something to do.
 
 Time is measured with the monotonic clock of this machine, from before a renewal was sent: whatever this machine takes
 for the time of day, a child is killed before PostgreSQL lets its lease lapse.
@@ -11,22 +12,26 @@ import contextlib
 import secrets
 import socket
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, ReplicaUnavailable
 from assistant.core.logger import get_logger
 from assistant.fleet.running import OpenReplica, RunningHome
-from assistant.fleet.tables import LEASE_SECONDS, FleetTables, HeldHome
+from assistant.fleet.tables import LEASE_SECONDS, FleetTables, HeldHome, Quota
 
 log = get_logger()
 
-_LOOK_EVERY = 0.5
+_LOOK_EVERY = 0.2
 _RENEW_EVERY = 3.0
 # Time to kill the children before the leases lapse.
 _SPARE_SECONDS = 2.0
-_TAKEN_AT_ONCE = 4
+_TAKEN_AT_ONCE = 2
 _PORTS = 20_000
+_MEASURE_EVERY = 30.0
+# A home that was woken before it was stopped stays for so long: what woke it is about to reach it.
+_STAY_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,8 @@ class HostOptions:
     listen: str  # host name or address at which the pages of its homes are
     first_port: int  # of the first home; the next has the next free one
     most: int  # homes
-    environment: Callable[[str, Path, int], Mapping[str, str]]  # of a home's commands: its name, folder and port
+    environment: Callable[[str, Path, int, Quota], Mapping[str, str]]  # of a home's commands: its name, folder and port
+    idle_minutes: float  # after which a home that nobody needs is stopped; 0 for never
 
 
 class FleetHost:
@@ -47,6 +53,7 @@ class FleetHost:
         self._process = secrets.token_hex(8)
         self._homes: dict[str, RunningHome] = {}
         self._ports: dict[str, int] = {}
+        self._measured_at = 0.0
         self._renewed_at = 0.0  # when the last renewal that was confirmed was sent, by the loop's clock
         self._is_stopping = False
 
@@ -96,6 +103,12 @@ class FleetHost:
             await self._attend(running, held.get(running.home))
         if not self._is_stopping:
             await self._take_free()
+        if sent - self._measured_at >= _MEASURE_EVERY:
+            self._measured_at = sent
+            await self._tables.note_sizes(await asyncio.to_thread(self._measure), self._process)
+
+    def _measure(self) -> dict[str, tuple[int, int]]:
+        return {home: running.measure() for home, running in list(self._homes.items())}
 
     async def _attend(self, running: RunningHome, held: HeldHome | None) -> None:
         if held is not None and held.epoch != running.epoch:
@@ -108,13 +121,33 @@ class FleetHost:
         elif held is None:
             log.warning("the lease of a home was lost", home=running.home)
             running.abandon()
-        elif held.moves:
+        elif held.moves or held.is_full:
             if running.is_leaving:
                 running.close()
             # Closed at the next look, when no router sends it new requests any more.
             running.is_leaving = True
         else:
             running.check_owner(held.owner)
+            if running.take_quota(held.quota):
+                self._measured_at = 0.0
+            await self._rest(running, held.is_asleep)
+
+    async def _rest(self, running: RunningHome, is_asleep: bool) -> None:
+        """Stop a home that nobody needs, at the next look after routers were told to wake it first."""
+        due = running.find_next_due()
+        if running.rest == "lies down":
+            if due is not None and is_asleep:
+                running.rest = "stops"
+                running.close()
+                return
+            # A router woke it in time, or somebody came to it by another way.
+            running.rest = "stays"
+            running.stays_until = asyncio.get_running_loop().time() + _STAY_SECONDS
+        if is_asleep and running.rest != "stops":
+            await self._tables.wake(running.home.lower())
+        elif due is not None and running.rest == "stays":
+            running.rest = "lies down"
+            await self._tables.lay_down(running.home, self._process, running.epoch, due)
 
     async def _take_free(self) -> None:
         options = self._options
@@ -130,8 +163,16 @@ class FleetHost:
             log.info("took a home", home=home, epoch=epoch)
             folder = options.folder / home
             self._ports[home] = port
-            environment = options.environment(home, folder, port)
-            self._homes[home] = RunningHome(home, epoch, folder, environment, self._replica)
+            held = (await self._tables.read_held(options.name, self._process)).get(home)
+            self._homes[home] = RunningHome(
+                home,
+                epoch,
+                folder,
+                partial(options.environment, home, folder, port),
+                self._replica,
+                held.quota if held is not None else Quota(),
+                options.idle_minutes,
+            )
 
     def _find_port(self) -> int:
         """Return the first port that is free. Raises `OSError`."""

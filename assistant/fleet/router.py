@@ -1,8 +1,8 @@
 """Passes HTTP requests to the host that runs a home, and waits while no host does.
 
 The first part of the name in `Host` is the home: "alice.example.org" is alice. The router keeps nothing: for each
-request it asks PostgreSQL where the home is, so any number of routers may run. A request is tried again only while no
-connection was made; what may have reached a home is never sent twice.
+request it asks PostgreSQL where the home is, so any number of routers may run. It wakes a home that sleeps. A request
+is tried again only while no connection was made; what may have reached a home is never sent twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import httpx2
 
 from assistant.core.errors import ReplicaUnavailable
 from assistant.core.logger import get_logger
-from assistant.fleet.tables import FleetTables
+from assistant.fleet.tables import FleetTables, HomePlace
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -30,6 +30,8 @@ _HOP_BY_HOP = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization te trailer transfer-encoding upgrade".split()
 )
 _TIMEOUTS = httpx2.Timeout(None, connect=_CONNECT_SECONDS).as_dict()
+
+_NOWHERE = HomePlace("", False, False)
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -70,15 +72,22 @@ class FleetRouter:
         while True:
             try:
                 async with self._asking:
-                    address = await self._tables.find_address(home)
+                    place = await self._tables.find_place(home)
+                    if place is not None and place.is_asleep:
+                        await self._tables.wake(home)
             except ReplicaUnavailable as error:
                 log.error("the fleet's database does not answer", error=str(error))
-                address = ""
-            if address is None:
+                place = _NOWHERE
+            if place is None:
                 return 404, f"There is no home {home!r} here."
-            if address:
+            if place.is_full:
+                return (
+                    507,
+                    f"{home!r} has used up its disk space and is stopped. Nothing was accepted; ask who runs it.",
+                )
+            if place.address:
                 try:
-                    return await self._transport.handle_async_request(_request(address, scope, receive))
+                    return await self._transport.handle_async_request(_request(place.address, scope, receive))
                 except (httpx2.ConnectError, httpx2.ConnectTimeout):
                     pass  # it is just starting, or its host is lost
             if loop.time() > end:

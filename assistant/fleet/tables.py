@@ -2,12 +2,14 @@
 
 - A lease says who starts a home; it lasts `LEASE_SECONDS` by the clock of PostgreSQL alone. A host takes a home that is
   free or whose lease has lapsed.
+- A home that nobody needs sleeps: no host has it before `next_due`, unless a router wakes it.
 - A lease is no fence: a host that was frozen may run a home beside its new host for a while. What refuses its writes is
   the owner of the replica (`assistant.replica.postgres`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -32,22 +34,45 @@ CREATE TABLE IF NOT EXISTS nocturne_fleet_hosts (
     address text NOT NULL,
     seen_at timestamptz NOT NULL,
     is_draining boolean NOT NULL DEFAULT false
-)
+);
+ALTER TABLE nocturne_fleet_homes
+    ADD COLUMN IF NOT EXISTS next_due timestamptz NOT NULL DEFAULT '-infinity',
+    ADD COLUMN IF NOT EXISTS memory_mb bigint NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS disk_mb bigint NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS monthly_usd double precision NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS memory_bytes bigint NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS disk_bytes bigint NOT NULL DEFAULT 0
 """
 # `now()` is when a statement began, maybe long before it got its row.
 _LATER = f"clock_timestamp() + interval '{LEASE_SECONDS} seconds'"
 _IS_ALIVE = f"seen_at > clock_timestamp() - interval '{LEASE_SECONDS} seconds'"
 _TAKES_HOMES = f"SELECT 1 FROM nocturne_fleet_hosts WHERE {_IS_ALIVE} AND NOT is_draining AND host = "
+_IS_FULL = "disk_mb > 0 AND disk_bytes > disk_mb * 1000000"
+# The host that had a home last has its folder: of one that wakes, others leave it some seconds.
 _IS_FREE = f"""
-until <= clock_timestamp() AND (wanted IN ('', %(host)s) OR NOT EXISTS ({_TAKES_HOMES} wanted))
+until <= clock_timestamp() AND next_due <= clock_timestamp() AND NOT ({_IS_FULL})
+AND (host IN ('', %(host)s) OR wanted = %(host)s OR next_due < clock_timestamp() - interval '3 seconds'
+    OR NOT EXISTS ({_TAKES_HOMES} nocturne_fleet_homes.host))
+AND (wanted IN ('', %(host)s) OR NOT EXISTS ({_TAKES_HOMES} wanted))
 AND EXISTS ({_TAKES_HOMES} %(host)s)
 """
 _IS_HELD = "process = %(process)s AND until > clock_timestamp()"
 _HELD = f"""
 home, epoch, wanted NOT IN ('', %(host)s) AND EXISTS ({_TAKES_HOMES} h.wanted),
+next_due > clock_timestamp(), {_IS_FULL}, memory_mb, disk_mb, monthly_usd,
 (SELECT holder FROM nocturne_homes r WHERE r.home = h.home)
 """
 _NO_TABLES = "There is no fleet in this database. Nothing was changed; begin with `assistant fleet init`."
+_OLD_TABLES = "The fleet's tables are of an older version. Nothing was changed; `assistant fleet init` renews them."
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What a home may use; 0 for no limit."""
+
+    memory_mb: int = 0  # of each of its processes, in millions of bytes
+    disk_mb: int = 0  # of its folder, in millions of bytes
+    monthly_usd: float = 0.0  # for models
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +86,20 @@ class FleetHome:
     until: datetime  # when the lease lapses, by PostgreSQL's clock
     wanted: str  # host that it moves to; "" for none
     is_held: bool
+    asleep_until: datetime | None  # None for a home that does not sleep
+    is_full: bool  # it is stopped: its folder is larger than its quota
+    quota: Quota
+    memory_bytes: int  # when it was measured last; 0 for never
+    disk_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class HomePlace:
+    """What a router learns about a home."""
+
+    address: str  # "" if no host has it now, or it moves
+    is_asleep: bool
+    is_full: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +121,9 @@ class HeldHome:
     home: str
     epoch: int
     moves: bool  # whether another host, which is alive, is to have it
+    is_asleep: bool  # whether it is to stop, and no router has woken it
+    is_full: bool  # whether it is to stop, because of its quota
+    quota: Quota
     owner: str | None  # of its replica; None without a replica
 
 
@@ -98,6 +140,9 @@ class FleetTables(PostgresSession):
         async with self._session() as connection:
             if not await query_value(connection, "SELECT to_regclass('nocturne_fleet_hosts') IS NOT NULL"):
                 raise UsageError(_NO_TABLES)
+            columns = "SELECT attname FROM pg_attribute WHERE attrelid = 'nocturne_fleet_homes'::regclass"
+            if await query_value(connection, f"{columns} AND attname = 'disk_bytes'") is None:
+                raise UsageError(_OLD_TABLES)
 
     # ------------------------------------------------------------------------------------------------------------ homes
 
@@ -113,20 +158,49 @@ class FleetTables(PostgresSession):
 
     async def list_homes(self) -> list[FleetHome]:
         query = (
-            "SELECT home, epoch, host, address, until, wanted, until > clock_timestamp() "
-            "FROM nocturne_fleet_homes ORDER BY home"
+            "SELECT home, epoch, host, address, until, wanted, until > clock_timestamp(), "
+            f"CASE WHEN next_due > clock_timestamp() THEN next_due END, {_IS_FULL}, memory_mb, disk_mb, monthly_usd, "
+            "memory_bytes, disk_bytes FROM nocturne_fleet_homes ORDER BY home"
         )
-        return [FleetHome(*row) for row in await self._rows(query)]
+        return [FleetHome(*(*row[:9], Quota(*row[9:12]), *row[12:])) for row in await self._rows(query)]
 
-    async def find_address(self, home: str) -> str | None:
-        """Return where a home runs; "" if no host has it now, or it moves; None if there is no such home. `home` is in
-        lower case."""
+    async def find_place(self, home: str) -> HomePlace | None:
+        """Return None if there is no such home. `home` is in lower case."""
         rows = await self._rows(
-            f"SELECT CASE WHEN until <= clock_timestamp() OR (wanted NOT IN ('', host) AND EXISTS ({_TAKES_HOMES} "
-            "h.wanted)) THEN '' ELSE address END FROM nocturne_fleet_homes h WHERE lower(home) = %s",
+            "SELECT CASE WHEN until <= clock_timestamp() OR next_due > clock_timestamp() OR (wanted NOT IN ('', host) "
+            f"AND EXISTS ({_TAKES_HOMES} h.wanted)) THEN '' ELSE address END, next_due > clock_timestamp(), {_IS_FULL} "
+            "FROM nocturne_fleet_homes h WHERE lower(home) = %s",
             home,
         )
-        return str(rows[0][0]) if rows else None
+        return HomePlace(*rows[0]) if rows else None
+
+    async def wake(self, home: str) -> None:
+        """Have a host start a home that sleeps, or not stop it. `home` is in lower case."""
+        await self._change(
+            "UPDATE nocturne_fleet_homes SET next_due = clock_timestamp() "
+            "WHERE lower(home) = %s AND next_due > clock_timestamp()",
+            home,
+        )
+
+    async def set_quota(self, home: str, quota: Quota) -> None:
+        """It holds from the next start of the home, which its host brings about. The folder is measured again. Raises
+        `UsageError`."""
+        changed = await self._change(
+            "UPDATE nocturne_fleet_homes SET memory_mb = %s, disk_mb = %s, monthly_usd = %s, disk_bytes = 0 "
+            "WHERE home = %s",
+            *(quota.memory_mb, quota.disk_mb, quota.monthly_usd, home),
+        )
+        if not changed:
+            raise UsageError(_no_home(home))
+
+    async def note_sizes(self, sizes: Mapping[str, tuple[int, int]], process: str) -> None:
+        """Store the memory and the folder's size, in bytes, of homes that this process has."""
+        await self._change(
+            "UPDATE nocturne_fleet_homes h SET memory_bytes = s.memory, disk_bytes = s.disk "
+            "FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS s (home, memory, disk) "
+            "WHERE h.home = s.home AND h.process = %s",
+            *(list(sizes), [memory for memory, _ in sizes.values()], [disk for _, disk in sizes.values()], process),
+        )
 
     async def want(self, home: str, host: str) -> None:
         """Have a home move to a host; if the host is not alive or draining, any host takes it that is.
@@ -140,7 +214,7 @@ class FleetTables(PostgresSession):
             *(host, host, home),
         )
         if not moved:
-            raise UsageError(f"The fleet has no home {home!r}. Nothing was changed; see `assistant fleet status`.")
+            raise UsageError(_no_home(home))
 
     # ----------------------------------------------------------------------------------------------------------- leases
 
@@ -160,8 +234,8 @@ class FleetTables(PostgresSession):
             epoch = await query_value(
                 connection,
                 "UPDATE nocturne_fleet_homes SET epoch = epoch + 1, host = %(host)s, process = %(process)s, "
-                f"address = %(address)s, until = {_LATER}, wanted = '' WHERE home = %(home)s AND {_IS_FREE} "
-                "RETURNING epoch",
+                f"address = %(address)s, until = {_LATER}, wanted = '', next_due = '-infinity' "
+                f"WHERE home = %(home)s AND {_IS_FREE} RETURNING epoch",
                 {"home": home, "host": host, "process": process, "address": address},
             )
         return None if epoch is None else int(epoch)
@@ -180,7 +254,14 @@ class FleetTables(PostgresSession):
     async def _query_held(self, statement: str, host: str, process: str) -> dict[str, HeldHome]:
         async with self._session() as connection:
             cursor = await connection.execute(statement, {"host": host, "process": process})
-            return {row[0]: HeldHome(*row) for row in await cursor.fetchall()}
+            return {row[0]: HeldHome(*(*row[:5], Quota(*row[5:8]), row[8])) for row in await cursor.fetchall()}
+
+    async def lay_down(self, home: str, process: str, epoch: int, due: datetime) -> None:
+        """Have a home sleep until `due`. Its lease is held until it has stopped."""
+        await self._change(
+            "UPDATE nocturne_fleet_homes SET next_due = %s WHERE home = %s AND process = %s AND epoch = %s",
+            *(due, home, process, epoch),
+        )
 
     async def release(self, home: str, process: str, epoch: int) -> bool:
         """Return whether the lease was still held."""
@@ -243,3 +324,7 @@ class FleetTables(PostgresSession):
     async def _rows(self, query: str, *parameters: object) -> list[Any]:
         async with self._session() as connection:
             return await (await connection.execute(query, parameters)).fetchall()
+
+
+def _no_home(home: str) -> str:
+    return f"The fleet has no home {home!r}. Nothing was changed; see `assistant fleet status`."

@@ -87,6 +87,10 @@ class InboundHandler:
         if tasks:
             await asyncio.wait(tasks)
 
+    def is_running(self) -> bool:
+        """Return whether a command is being run."""
+        return bool(self._tasks)
+
     async def wait_until_idle(self) -> None:
         """Wait until every command is answered."""
         while self._tasks:

@@ -1,5 +1,4 @@
-"""Replicates a data folder: ships changes, lets callers wait until their changes are stored (the barrier), and makes
-full copies (bases).
+"""Replicates a data folder: ships changes, lets callers wait for theirs (the barrier), and makes full copies (bases).
 
 - One task ships. A caller of the barrier waits for a shipment that began after its call; concurrent callers share one
   (group commit).
@@ -364,6 +363,7 @@ class Replicator:
             return await self._bases.store(holder.epoch, path, self._options.encrypt), after
         finally:
             path.unlink(missing_ok=True)
+            await self._bases.aclose()  # the next one is made in a day: homes share the connections of a server
 
     async def _finish_base(self) -> None:
         """Make a stored base valid, once everything written while it was made is in the replica."""

@@ -95,6 +95,9 @@ class BackgroundCompaction:
         self._last_calls[session] = (last_at, self._window.last_cached_call(session, view))
         return True
 
+    def is_running(self) -> bool:
+        return bool(self._tasks)
+
     async def wait_until_idle(self) -> None:
         """Wait until no run is in progress."""
         while tasks := list(self._tasks.values()):

@@ -41,6 +41,7 @@ from assistant.settings.sections import WEB_TOKEN_KEY, WebSettings
 from assistant.settings.settings import Settings
 from assistant.web.deps import AccessRules, ApiDeps
 from assistant.web.tcp_listener import BACKLOG, ServeSocket, TcpAddress, TcpListener, serve_until
+from assistant.web.use import RequestCounter
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -160,6 +161,8 @@ class WebServers:
         self._socket = socket
         self._app: ASGIApp | None = None
         self._building = Lock()
+        self._counts = False
+        self._counter: RequestCounter | None = None
         self.deps = deps
         self._rules = AccessRules(token, frozenset(settings.hosts), settings.behind_proxy, deps.browsers)
         certificate, key = settings.certificate, settings.certificate_key
@@ -191,6 +194,14 @@ class WebServers:
         if self.tcp is None:
             return None
         return {"address": self.tcp.url, "problems": self.problems(), "taken_port": self.tcp.taken_port or None}
+
+    def count_requests(self) -> None:
+        """Have requests counted, from before the first one on."""
+        self._counts = True
+
+    def is_asked(self) -> bool:
+        """Return whether a request runs, or one came since the last call."""
+        return self._counter is not None and self._counter.is_asked()
 
     def url(self) -> str:
         """Return the address of the page; "" while nothing listens."""
@@ -224,4 +235,6 @@ class WebServers:
                 # FastAPI looks for models of it in each route. There are none, and it is half as large as pydantic.
                 with hidden_modules("pydantic.v1"):
                     self._app = build_web_app(self.deps)
+                if self._counts:
+                    self._app = self._counter = RequestCounter(self._app)
             return self._app

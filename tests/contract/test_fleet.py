@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from assistant.core.errors import UsageError
-from assistant.fleet.tables import FleetTables
+from assistant.fleet.tables import FleetTables, Quota
 from assistant.replica.postgres import ReplicaDatabase
 from tests.support.command_line import FinishedCommand, run_in_process
 from tests.support.postgres import Postgres, run_postgres
@@ -125,6 +126,40 @@ async def test_a_home_moves_to_a_host_that_is_alive_and_to_any_other_if_that_is_
         await second.want("bob", "m2")
 
 
+async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_host_that_has_its_folder(
+    hosts: tuple[FleetTables, FleetTables], url: str
+) -> None:
+    first, second = hosts
+    assert await first.take("alice", "m1", "p1", "a") == 1
+    in_an_hour = datetime.now(UTC) + timedelta(hours=1)
+    await first.lay_down("alice", "p1", 1, in_an_hour)
+    # Routers send it nothing from now on; its host stops it and then gives it up.
+    place = await second.find_place("alice")
+    assert place is not None and (place.address, place.is_asleep) == ("", True)
+    assert (await first.renew("m1", "p1"))["alice"].is_asleep and await first.release("alice", "p1", 1)
+    assert await first.find_free("m1") == [] and await second.find_free("m2") == []
+    assert [home.asleep_until for home in await first.list_homes()] == [in_an_hour]
+    await second.wake("alice")
+    assert await first.find_free("m1") == ["alice"] and await second.take("alice", "m2", "p2", "b") is None
+    # Another host takes it where that one does not come.
+    _let_lapse(url, "homes", "next_due")
+    assert await second.take("alice", "m2", "p2", "b") == 2
+    held = (await second.renew("m2", "p2"))["alice"]
+    assert not held.is_asleep and held.quota == Quota()
+    # One that is woken before it has stopped stays.
+    await second.lay_down("alice", "p2", 2, in_an_hour)
+    await first.wake("alice")
+    assert not (await second.renew("m2", "p2"))["alice"].is_asleep
+    # A folder beyond its quota: it stops, and no host takes it until it may use more.
+    await first.set_quota("alice", Quota(disk_mb=1))
+    await second.note_sizes({"alice": (5, 2_000_000)}, "p2")
+    held, place = (await second.renew("m2", "p2"))["alice"], await first.find_place("alice")
+    assert held.is_full and held.quota.disk_mb == 1 and place is not None and place.is_full
+    assert await second.release("alice", "p2", 2) and await second.find_free("m2") == []
+    await first.set_quota("alice", Quota(disk_mb=2))
+    assert await second.find_free("m2") == ["alice"]
+
+
 def test_the_commands_say_what_there_is(tmp_path: Path, url: str) -> None:
     def fleet(*words: str, **settings: str) -> FinishedCommand:
         return run_in_process(tmp_path / "home", "fleet", *words, **{"ASSISTANT_REPLICA__URL": url, **settings})
@@ -139,6 +174,15 @@ def test_the_commands_say_what_there_is(tmp_path: Path, url: str) -> None:
     assert (status.returncode, report["ok"], report["hosts"]) == (1, False, [])
     assert report["homes"][0]["home"] == "alice" and not report["homes"][0]["is_held"]
     assert "alice: NO HOST has it." in fleet("status").out
+    assert (
+        "600 MB of memory for each process, $2.50 a month"
+        in fleet("set", "alice", "--memory", "600", "--spending", "2.5").out
+    )
+    assert "may use as much as there is" in fleet("set", "alice", "--memory", "0", "--spending", "0").out
+    assert fleet("set", "bob", "--disk", "1").returncode == 2
+    metrics = fleet("status", "--metrics").out
+    assert 'nocturne_fleet_homes{state="lost"} 1.0' in metrics
+    assert fleet("add", "carol", "--disk", "1000").out == "Added carol.\n" and fleet("remove", "carol").returncode == 0
     assert "no longer in the fleet" in fleet("remove", "alice").out
     assert fleet("remove", "alice").returncode == 2
     assert "There is no replica" in fleet("add", "bob", ASSISTANT_REPLICA__URL="").err

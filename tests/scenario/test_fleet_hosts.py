@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from socket import create_server
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
+from assistant.service.home_lock import lock_holder
 from tests.support.command_line import (
     TIMEOUT_SECONDS,
     FinishedCommand,
@@ -91,8 +94,8 @@ class Fleet:
         assert asked.returncode == 0, asked.err
         return self.said(host, "log", "--json", "--limit", "100000").out
 
-    def host(self, name: str) -> AbstractContextManager[HostProcess]:
-        words = ("--name", name, "--folder", str(self.folder / name), "--domain", "example.org")
+    def host(self, name: str, *more: str) -> AbstractContextManager[HostProcess]:
+        words = ("--name", name, "--folder", str(self.folder / name), "--domain", "example.org", *more)
         return self._start("host", *words, "--listen", f"127.0.0.1:{_free_port()}", ready="runs homes of the fleet")
 
     @contextmanager
@@ -131,6 +134,7 @@ def _free_port() -> int:
         return int(server.getsockname()[1])
 
 
+@pytest.mark.timeout(300)
 def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_path: Path, pair: PostgresPair) -> None:
     fleet = Fleet(tmp_path, pair.new_database())
     with fleet.host("m1") as first:
@@ -163,6 +167,7 @@ def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_pa
                 again.wait_for("assistant chat")
                 assert fleet.state_of("alice")["epoch"] == 3
                 assert (again.folder / ".before" / "alice" / "script.db").exists()
+                _check_quotas(fleet, again)
 
 
 def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
@@ -214,6 +219,50 @@ def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
             assert fleet.run("remove", "alice").returncode == 0
             second.wait_for("the lease of a home was lost")
             assert second.stop() == 0
+
+
+@pytest.mark.timeout(300)
+def test_a_home_that_nobody_needs_is_stopped_and_woken_for_a_reminder_and_for_a_message(
+    tmp_path: Path, pair: PostgresPair
+) -> None:
+    fleet = Fleet(tmp_path, pair.new_database())
+    fleet.settings |= {"ASSISTANT_SLEEP__NAP_MINUTES": "0", "ASSISTANT_SLEEP__AT": ""}
+    with fleet.host("m1", "--idle", "0.02") as host, fleet.router() as client_of, client_of("alice") as client:
+        # Nobody has said anything: it is stopped, and the first request starts it again.
+        host.wait_for("released a home")
+        assert fleet.state_of("alice")["asleep_until"] and fleet.run("status").returncode == 0
+        assert "alice: sleeps until" in fleet.run("status").out
+        text = "remind me in 1 minute to water the fern"
+        assert client.post("/v1/messages", json={"text": text, "external_id": "1"}).status_code == 202
+        host.wait_for("took a home")
+        host.wait_for("released a home")
+        asleep = fleet.state_of("alice")["asleep_until"]
+        # It wakes by itself, in time.
+        host.wait_for("took a home")
+        assert datetime.fromisoformat(asleep) < datetime.now(UTC)
+        host.wait_for("released a home")
+        assert fleet.said("m1", "verify").returncode == 0
+        history = client.get("/v1/messages?session=main").text
+        assert "Reminder: water the fern" in history and "late" not in history
+        assert host.stop() == 0
+
+
+def _check_quotas(fleet: Fleet, host: HostProcess) -> None:
+    """They hold as soon as they are set; a home whose folder is too large is stopped until it may be larger."""
+    assert fleet.run("set", "alice", "--memory", "3000", "--spending", "3").returncode == 0
+    host.wait_for("assistant chat")
+    process = lock_holder(host.folder / "alice")
+    assert process is not None
+    assert resource.prlimit(process, resource.RLIMIT_DATA) == (3_000_000_000, 3_000_000_000)
+    assert b"ASSISTANT_BUDGET__MONTHLY_USD=3.0" in Path(f"/proc/{process}/environ").read_bytes()
+    assert fleet.run("set", "alice", "--disk", "1").returncode == 0
+    host.wait_for("released a home")
+    assert "alice: STOPPED, since its folder has" in fleet.run("status").out
+    assert fleet.run("set", "alice", "--disk", "500").returncode == 0
+    host.wait_for("assistant chat")
+    metrics = fleet.run("status", "--metrics").out
+    assert 'nocturne_fleet_home_disk_limit_bytes{home="alice"} 5e+08' in metrics
+    assert 'nocturne_fleet_homes{state="runs"} 1.0' in metrics
 
 
 def _keys(host: HostProcess) -> Path:

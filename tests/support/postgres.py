@@ -61,6 +61,12 @@ class PostgresPair:
             connection.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
+    def replace_standby(self) -> None:
+        """After `fail_over`: the lost machine comes back as the standby of the other."""
+        self.primary, self.standby = self.standby, self.primary
+        shutil.rmtree(self.standby.data)
+        _follow(self, "-c fsync=off")
+
     def fail_over(self) -> None:
         """The machine of the primary is lost, and the standby promoted."""
         self.primary.stop()
@@ -98,7 +104,7 @@ class PostgresServer:
         self.run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "--username=postgres")
 
     def start(self, *options: str) -> None:
-        given = " ".join(("-h ''", f"-k {self.socket}", "-c max_connections=20", *options))
+        given = " ".join(("-h ''", f"-k {self.socket}", "-c max_connections=100", *options))
         self.run("pg_ctl", "-w", "-l", str(self.socket / "log"), "-o", given, "start")
 
     def stop(self) -> None:
@@ -127,18 +133,25 @@ def run_postgres_pair(*, fsync: bool = False) -> Iterator[PostgresPair]:
         pair.primary.init()
         pair.primary.start("-c wal_level=replica", *options)
         try:
-            with psycopg.connect(Postgres(pair.primary.socket).url(), autocommit=True) as connection:
-                connection.execute("SELECT pg_create_physical_replication_slot('standby', true)")
-            source = f"host={pair.primary.socket} user=postgres application_name=standby"
-            pair.standby.run("pg_basebackup", "-d", source, "-R", "-S", "standby", "-c", "fast", "--no-sync")
-            pair.standby.start(*options)
-            with psycopg.connect(Postgres(pair.primary.socket).url(), autocommit=True) as connection:
-                connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
-                connection.execute("SELECT pg_reload_conf()")
+            _follow(pair, *options)
             yield pair
         finally:
             pair.primary.stop()
             pair.standby.stop()
+
+
+def _follow(pair: PostgresPair, *options: str) -> None:
+    """Make the standby a copy of the primary, which then waits for it with each commit."""
+    with psycopg.connect(Postgres(pair.primary.socket).url(), autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_create_physical_replication_slot('standby', true) "
+            "WHERE NOT EXISTS (SELECT 1 FROM pg_replication_slots)"
+        )
+        source = f"host={pair.primary.socket} user=postgres application_name=standby"
+        pair.standby.run("pg_basebackup", "-d", source, "-R", "-S", "standby", "-c", "fast", "--no-sync")
+        pair.standby.start(*options)
+        connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        connection.execute("SELECT pg_reload_conf()")
 
 
 @contextmanager

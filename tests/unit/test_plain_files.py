@@ -58,6 +58,7 @@ _OWN_FILES = {
     "assistant/models/offline/order_spelling.py",
     "assistant/models/offline/parse.py",
     "assistant/models/prices.py",
+    "assistant/replica/bases.py",
     "assistant/replica/capture.py",
     "assistant/replica/holder.py",
     "assistant/replica/restore.py",
@@ -65,7 +66,9 @@ _OWN_FILES = {
     "assistant/replica/shipment.py",
     "assistant/replica/wal.py",
     "assistant/sandbox/command.py",  # /proc
+    "assistant/fleet/running.py",  # /proc
     "assistant/service/home_lock.py",
+    "assistant/service/idle_note.py",
     "assistant/service/presence.py",
     "assistant/settings/settings.py",
     "assistant/settings/validators.py",

@@ -1,0 +1,49 @@
+"""What the `assistant fleet` commands share: the settings, names, and the fleet's tables."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from assistant.cli.home_stores import load_effective_settings
+from assistant.core.errors import UsageError
+from assistant.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from assistant.fleet.tables import FleetTables
+
+T = TypeVar("T")
+NO_URL = "replica.url is not set. docs/fleet.md says how to set it up."
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def load_fleet_settings() -> Settings:
+    settings = load_effective_settings()
+    if not settings.values.replica.url.get_secret_value():
+        raise UsageError(f"There is no replica: {NO_URL} Nothing was changed.")
+    return settings
+
+
+def require_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is no name of a home or host: 1 to 64 letters, digits, dots, dashes and underscores, of which "
+            "the first is a letter or digit. Nothing was changed."
+        )
+
+
+def with_tables(settings: Settings, act: Callable[[FleetTables], Awaitable[T]], *, is_new: bool = False) -> T:
+    from assistant.fleet.tables import FleetTables
+
+    async def run() -> T:
+        tables = FleetTables(settings.values.replica.url.get_secret_value())
+        try:
+            if not is_new:
+                await tables.require()
+            return await act(tables)
+        finally:
+            await tables.aclose()
+
+    return asyncio.run(run())

@@ -1,0 +1,102 @@
+"""Notes for the host of a fleet that nobody needs this daemon, and when it has something to do next."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NoReturn
+
+from assistant.core.bridge_api import NETWORK_NAMES
+from assistant.core.calendar import next_time_of_day
+from assistant.core.errors import StoreError
+from assistant.core.logger import get_logger
+from assistant.service.idle_note import write_idle_note
+from assistant.wire.app import App
+from assistant.wire.stores import lateness_policy
+
+log = get_logger()
+
+_MOST_SECONDS_BETWEEN_LOOKS, _LOOKS = 5.0, 10
+# What has no time of its own, such as the removal of old files, is done at least so often.
+_LONGEST_SLEEP = timedelta(days=1)
+# A start takes some seconds.
+_AHEAD = timedelta(seconds=8)
+
+
+class IdleWatch:
+    """A daemon is needed while something runs or waits, somebody is connected or asked within `minutes`, something is
+    due within them, or a bridge is on, which has to listen."""
+
+    def __init__(self, app: App, minutes: float) -> None:
+        self._app = app
+        self._home = app.settings.home.path
+        self._for = timedelta(minutes=minutes)
+        self._needed_at = self._now()
+        self._is_noted = False
+        self._next_due: datetime | None = None
+        app.web.count_requests()
+
+    async def run(self) -> NoReturn:
+        write_idle_note(self._home, os.getpid(), None)
+        while True:
+            await asyncio.sleep(min(_MOST_SECONDS_BETWEEN_LOOKS, self._for.total_seconds() / _LOOKS))
+            try:
+                self._note(self._look())
+            except (StoreError, OSError) as error:
+                log.error("nobody can tell whether the assistant is needed", error=str(error))
+
+    def _look(self) -> datetime | None:
+        """Return when it is next needed, None for now."""
+        now = self._now()
+        nap_minutes = self._app.settings.values.sleep.nap_minutes
+        quiet = max(self._for, timedelta(minutes=nap_minutes + 1 if nap_minutes else 0))
+        next_due = min(self._find_due(now), default=None)
+        # What was due has just been done, or something was planned: it may lead to more.
+        changed, self._next_due = next_due != self._next_due, next_due
+        if changed or self._is_needed():
+            self._needed_at = now
+        if now - self._needed_at < quiet or (next_due is not None and next_due - now < self._for + _AHEAD):
+            return None
+        longest = now + _LONGEST_SLEEP
+        return longest if next_due is None else min(longest, next_due - _AHEAD)
+
+    def _note(self, next_due: datetime | None) -> None:
+        if next_due is None and not self._is_noted:
+            return
+        write_idle_note(self._home, os.getpid(), next_due)
+        self._is_noted = next_due is not None
+
+    def _find_due(self, now: datetime) -> Iterator[datetime]:
+        """Reminders and schedules, the night, briefs."""
+        settings = self._app.settings
+        lateness, values = lateness_policy(settings), settings.values
+        if (at := lateness.wake_at(self._app.stores.jobs.next_due_at(), now)) is not None:
+            yield at
+        if values.sleep.at:
+            yield next_time_of_day(values.sleep.at, settings.zone, now)
+        for time_of_day in (values.brief.morning, values.brief.evening):
+            if time_of_day:
+                yield lateness.next_allowed(next_time_of_day(time_of_day, settings.zone, now))
+
+    def _is_needed(self) -> bool:
+        app = self._app
+        turns = app.running_turns
+        return (
+            any(getattr(app.settings.values, name).enabled for name in NETWORK_NAMES)
+            or app.web.is_asked()
+            or app.terminal.is_attached()
+            or turns.any_running
+            or bool(turns.unsaved or turns.backoff.sessions or turns.waiting_sessions())
+            or app.sleep.scheduler.is_asleep()
+            or app.backup_scheduler.is_running()
+            or app.erasure.is_running()
+            or app.background_compaction.is_running()
+            or app.inbound.is_running()
+            or (app.replica is not None and bool(app.replica.find_problems()))
+        )
+
+    def _now(self) -> datetime:
+        now: datetime = self._app.base.clock()
+        return now

@@ -1,0 +1,128 @@
+"""What is lost while people write: each loss happens, the fleet recovers, and everything acknowledged is counted."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable
+
+from tests.attack.tally import Tally
+from tests.fleet.machines import SECONDS, Machines, run_machines
+from tests.fleet.people import Person, find_losses
+
+# A lease and some seconds: another host has what a frozen one had.
+_FROZEN_SECONDS = 18.0
+_SHORT_SECONDS = 2.0
+
+
+def lose_host(machines: Machines, chance: random.Random) -> None:
+    name = _draw_host(machines, chance)
+    machines.lose(name)
+    # When it comes back, it finds its homes elsewhere.
+    machines.wait_until_held(without=name)
+    machines.start(name)
+
+
+def lose_primary(machines: Machines, chance: random.Random) -> None:
+    machines.pair.fail_over()
+    machines.wait_until_held()
+    machines.pair.replace_standby()
+
+
+def lose_host_and_primary(machines: Machines, chance: random.Random) -> None:
+    name = _draw_host(machines, chance)
+    machines.lose(name)
+    machines.pair.fail_over()
+    machines.wait_until_held(without=name)
+    machines.pair.replace_standby()
+    machines.start(name)
+
+
+def lose_standby(machines: Machines, chance: random.Random) -> None:
+    """Nothing is acknowledged until it is back."""
+    machines.pair.standby.stop()
+    time.sleep(_SHORT_SECONDS)
+    machines.pair.standby.start("-c fsync=off")
+
+
+def lose_router(machines: Machines, chance: random.Random) -> None:
+    machines.lose("router")
+    time.sleep(chance.uniform(0.0, _SHORT_SECONDS))
+    machines.start("router")
+
+
+def freeze_host(machines: Machines, chance: random.Random) -> None:
+    """It goes on where it was, when another host has its homes, or before."""
+    host = machines.running[_draw_host(machines, chance)]
+    host.send(signal.SIGSTOP)
+    time.sleep(chance.choice((_SHORT_SECONDS, _FROZEN_SECONDS)))
+    host.send(signal.SIGCONT)
+
+
+LOSSES: dict[str, Callable[[Machines, random.Random], None]] = {
+    "host": lose_host,
+    "primary": lose_primary,
+    "host and primary": lose_host_and_primary,
+    "standby": lose_standby,
+    "router": lose_router,
+    "frozen host": freeze_host,
+}
+
+
+def run(
+    seed: int,
+    cases: int,
+    until: float = float("inf"),
+    *,
+    kinds: tuple[str, ...] = (),
+    homes: int = 2,
+    tell: bool = False,
+) -> Tally:
+    """Lose `cases` things in one fleet of two hosts, drawn from the seed, or `kinds` in turn; each time everything that
+    was acknowledged so far is counted and every home verified."""
+    chance, failures, tried = random.Random(seed), list[str](), 0
+    with run_machines(2, homes) as machines:
+        people = [Person(machines, home) for home in machines.homes]
+        for person in people:
+            person.start()
+        for case in range(cases):
+            if time.monotonic() > until:
+                break
+            kind = kinds[case % len(kinds)] if kinds else chance.choice(sorted(LOSSES))
+            time.sleep(chance.uniform(0.5, 2.0))
+            begun = time.monotonic()
+            found = lose_and_count(machines, people, kind, chance)
+            tried += 1
+            if found:
+                failures.append(f"seed {seed}, run {case + 1}, {kind}: {'; '.join(found)}")
+            if tell:
+                seconds, counts = time.monotonic() - begun, sum(len(person.acknowledged) for person in people)
+                print(f"  {kind}: {seconds:.0f} s, {counts} acknowledged so far, {len(found)} failures", flush=True)
+        for person in people:
+            person.leave()
+    return Tally("fleet", tried, tuple(failures))
+
+
+def lose_and_count(machines: Machines, people: list[Person], kind: str, chance: random.Random) -> list[str]:
+    """Return what does not hold after a loss."""
+    LOSSES[kind](machines, chance)
+    _wait_for_more(people)
+    machines.wait_until_held()
+    found = [loss for person in people for loss in find_losses(machines, person)]
+    return [*found, *filter(None, map(machines.verify, machines.homes))]
+
+
+def _draw_host(machines: Machines, chance: random.Random) -> str:
+    """A host that has a home, if there is one."""
+    held = sorted({host for host in machines.places().values() if host in machines.running})
+    return chance.choice(held or sorted(machines.running.keys() - {"router"}))
+
+
+def _wait_for_more(people: list[Person]) -> None:
+    """Until each had something acknowledged after what was lost."""
+    before = {person.home: len(person.acknowledged) for person in people}
+    deadline = time.monotonic() + SECONDS
+    while any(len(person.acknowledged) <= before[person.home] for person in people):
+        assert time.monotonic() < deadline, [person.describe() for person in people]
+        time.sleep(0.1)
