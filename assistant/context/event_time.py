@@ -11,7 +11,8 @@ from datetime import date, timedelta
 
 from assistant.core.calendar import MONTH_PATTERN, NUMBER_WORDS, WEEKDAY_PATTERN
 from assistant.core.dataclass import dataclass
-from assistant.core.text import lazy_regex
+from assistant.core.text import fold_text, lazy_regex
+from assistant.core.time_names import NUMBERS
 
 _NUMBERS = {**NUMBER_WORDS, "a": 1, "an": 1, "few": 3, "couple of": 2}
 _COUNT = r"(?P<count>\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
@@ -27,7 +28,35 @@ _NO_EVENT = lazy_regex(
     r"|me|you|us|him|her|them)\W*",
     re.IGNORECASE,
 )
+# "vor dem Umzug", "après le déménagement", "dos semanas después de la boda": an article tells an event from a duration
+# ("vor drei Wochen" is three weeks ago).
+_UNITS = {
+    "day": r"tage?n?|jours?|d[ií]as?",
+    "week": r"wochen?|semaines?|semanas?",
+    "month": r"monate?n?|mois|mes(?:es)?",
+    "year": r"jahre?n?|ans?|a[nñ]os?",
+}
+_FEASTS = "ostern|weihnachten|p[aâ]ques|no[eë]l|pascua|navidad"
+_EVENT_ELSEWHERE = lazy_regex(
+    rf"\b(?:(?P<count>\w+) (?P<unit>{'|'.join(_UNITS.values())}) )?"
+    r"(?P<side>vor|nach|seit|avant|apr[eè]s|depuis|antes de|despu[eé]s de|desde) "
+    # German writes nouns large, and puts verbs behind them.
+    rf"(?P<event>(?:{_FEASTS})\b|(?:de[mr]|unsere?[mr]|meine[mr]) (?:\w+ )?(?-i:[A-ZÄÖÜ])[\w-]+"
+    r"(?: (?:in|nach|von|mit) (?-i:[A-ZÄÖÜ])\w+)?"
+    r"|(?:(?:l[ea]s?|notre|nos|mon|ma|mes|el|los|nuestr[ao]|mi) |l['’])"
+    r"(?:(?!\b(?:que|qui|o[uù]|quand|est|ai|as|d[oó]nde|cu[aá]ndo)\b)[^,.?!;\n]){2,60})",
+    re.IGNORECASE,
+)
+_BEFORE = {"before", "vor", "avant", "antes de"}
+_NO_EVENT_ELSEWHERE = lazy_regex(
+    r"\w+ (?:arbeit|schlafen|essen|fr[uü]hst[uü]ck|matin|midi|soir|travail|d[iî]ner|ma[nñ]ana|tarde|trabajo|comida|cena"
+    r"|(?:letzten|n[aä]chsten) \w+)\W*",
+    re.IGNORECASE,
+)
 _EASTER, _CHRISTMAS, _NEW_YEAR, _HALLOWEEN = "easter", "christmas", "new year", "halloween"
+_FEAST_NAMES = dict.fromkeys(("ostern", "paques", "pascua"), _EASTER) | dict.fromkeys(
+    ("weihnachten", "noel", "navidad"), _CHRISTMAS
+)
 _FIXED = {_CHRISTMAS: (12, 25), _NEW_YEAR: (1, 1), _HALLOWEEN: (10, 31)}
 _FEAST = lazy_regex(
     r"(?:the )?(easter|christmas|new year|halloween)(?:['’]?s)?(?: (?:day|eve|sunday))?\W*", re.IGNORECASE
@@ -46,7 +75,10 @@ _ORDER = lazy_regex(
     re.IGNORECASE,
 )
 _LAST_TIMES = lazy_regex(
-    rf"\b(?:last|latest|most recent) (?:{_COUNT} )?times?\b(?! (?:zone|slot|limit))",
+    rf"\b(?:last|latest|most recent) (?:{_COUNT} )?times?\b(?! (?:zone|slot|limit))"
+    # die letzten drei Male; das letzte Mal; les trois dernières fois; las últimas dos veces
+    r"|\bletzten? (?:(?P<german>\w+) )?male?\b|\b(?:(?P<french>\w+) )?derni[eè]res? fois\b"
+    r"|\b[uú]ltimas? (?:(?P<spanish>\w+) )?ve(?:z|ces)\b",
     re.IGNORECASE,
 )
 
@@ -85,12 +117,30 @@ class EventReference:
 
 def find_event_reference(question: str) -> EventReference | None:
     match = _EVENT.search(question)
-    if match is None or _NO_EVENT.fullmatch(match["event"].strip()):
+    if match is None:
+        return _find_reference_elsewhere(question)
+    if _NO_EVENT.fullmatch(match["event"].strip()):
         return None
     rest = f"{question[: match.start()]} {question[match.end() :]}".strip(" ,")
     side = "before" if match["side"].lower() == "before" else "after"
     unit = (match["unit"] or "").lower().rstrip("s")
     return EventReference(match["event"].strip(), side, _number(match["count"]) if unit else 0, unit, rest)
+
+
+def _find_reference_elsewhere(question: str) -> EventReference | None:
+    """The same in German, French and Spanish."""
+    match = _EVENT_ELSEWHERE.search(question)
+    if match is None or _NO_EVENT_ELSEWHERE.fullmatch(match["event"].strip()):
+        return None
+    count = fold_text(match["count"] or "")
+    number = NUMBERS.get(count) or (int(count) if count.isdecimal() else 0)
+    written = match["unit"] or ""
+    unit = next((unit for unit, words in _UNITS.items() if written and re.fullmatch(words, written, re.I)), "")
+    side = "before" if match["side"].lower() in _BEFORE else "after"
+    start = match.start() if number or not written else match.start("side")
+    rest = f"{question[:start]} {question[match.end() :]}".strip(" ,")
+    event = match["event"].strip()
+    return EventReference(_FEAST_NAMES.get(fold_text(event), event), side, number if unit else 0, unit, rest)
 
 
 def asks_for_several(question: str) -> bool:
@@ -105,7 +155,10 @@ def asks_for_order(question: str) -> bool:
 def last_times(question: str) -> int:
     """Return how many of the last occurrences a question asks for, or 0."""
     match = _LAST_TIMES.search(question)
-    return _number(match["count"] or "1") if match else 0
+    if match is None:
+        return 0
+    word = fold_text(match["german"] or match["french"] or match["spanish"] or "")
+    return NUMBERS.get(word) or (int(word) if word.isdecimal() else 0) or _number(match["count"] or "1")
 
 
 def _feast(name: str, year: int) -> date:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.context.event_time import find_event_reference
+from assistant.context.event_time import find_event_reference, last_times
 from assistant.core.messages import Message, ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.quoting import parse_quotes
@@ -110,8 +110,29 @@ async def test_an_event_that_nobody_told_narrows_nothing(room: SearchHome) -> No
         ("Did I mention it before?", ""),
         ("What did we do since then?", ""),
         ("What was there before March 2024?", ""),
+        ("Wo standen die Räder vor dem Umzug?", "dem Umzug"),
+        ("Was geschah zwei Wochen nach Ostern?", "easter"),
+        ("Was habe ich vor drei Wochen gekauft?", ""),
+        ("Was habe ich nach der Arbeit gemacht?", ""),
+        ("Où étaient les vélos avant le déménagement ?", "le déménagement"),
+        ("¿Dónde estaban las bicis antes de la mudanza?", "la mudanza"),
     ],
 )
 def test_an_event_is_what_stands_behind_before_after_or_since(question: str, event: str) -> None:
     reference = find_event_reference(question)
     assert (reference.event if reference else "") == event
+
+
+@pytest.mark.parametrize(
+    ("question", "times"),
+    [
+        ("When were the last three times in the sauna?", 3),
+        ("Wann waren die letzten drei Male in der Sauna?", 3),
+        ("Wann war ich das letzte Mal in der Sauna?", 1),
+        ("Quand étaient les deux dernières fois au sauna ?", 2),
+        ("¿Cuándo fueron las últimas 4 veces?", 4),
+        ("What is the last time slot?", 0),
+    ],
+)
+def test_the_last_times_are_counted_in_four_languages(question: str, times: int) -> None:
+    assert last_times(question) == times
