@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter, not_
 from typing import Annotated
 
@@ -64,7 +65,7 @@ def verify(repair: bool, archives: bool) -> IntegrityReport:
         repaired = _repair(settings) if repair else None
         remarks = () if is_home_served(settings.home.path) else check_stores(settings.home.path).remarks
         with open_home_stores(settings) as stores:
-            report = repaired or stores.verifier.verify()
+            report = repaired or stores.verifier.verify(is_served=partial(is_home_served, settings.home.path))
             archive_problems = stores.archive.verify_all(remote=archives)
     changed = [IntegrityProblem("store", settings.home.path.name, remark) for remark in remarks]
     report = replace(report, problems=(*changed, *report.problems, *archive_problems))

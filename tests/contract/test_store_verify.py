@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from assistant.core.checkpoints import Compaction
 from assistant.core.messages import Message
 from assistant.core.records import IntegrityProblem
 from assistant.store.database import Database
+from assistant.store.script.append import RecordOrigin
+from assistant.store.script.sessions import require_session
+from assistant.store.verify.verifier import Verifier
 from tests.support.imports import import_messages
 from tests.support.store_home import NOW, StoreHome, blank_words, tool_round
 
@@ -302,3 +306,18 @@ def test_a_reader_verifies_while_the_daemon_has_the_home_open(home: StoreHome) -
     reading.log, reading.conversation = home.log, home.conversation
     assert reading.verify().ok
     reading.db.close()
+
+
+def test_a_record_that_a_running_daemon_has_not_indexed_yet_is_no_problem(home: StoreHome) -> None:
+    with closing(Database.open_reader(home.path / "script.db")) as db, ExitStack() as written:
+        reading = Verifier(home.path, db, home.log, home.conversation)
+        appender, session = home.conversation.appender, require_session(home.db, "main")
+        draft = appender.draft_record(session, Message("user", "just now"), RecordOrigin(), NOW)
+        written.enter_context(appender.appending(session, [draft], NOW))
+        assert kinds(reading.verify().problems) == {"index"}
+
+        def commit_meanwhile() -> bool:
+            written.close()
+            return True
+
+        assert reading.verify(is_served=commit_meanwhile).ok

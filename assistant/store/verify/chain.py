@@ -8,8 +8,9 @@ the others counted.
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import itemgetter
 from sqlite3 import Row
@@ -63,6 +64,7 @@ _ROWS = (
 )
 _LAST = "SELECT seq, byte_start FROM messages WHERE session = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 _MAX_RECHECKED = 1000
+_MOST_SECONDS_BEHIND, _SECONDS_BETWEEN_CHECKS = 10.0, 0.05
 
 _fields = itemgetter("seq", *_COMPARED, "commit")
 _parse = json.JSONDecoder().raw_decode
@@ -71,7 +73,10 @@ _parse = json.JSONDecoder().raw_decode
 class LogScan:
     """Checks chain, commitments and index of one session's log, in one pass."""
 
-    def __init__(self, db: Database, log: LogFiles, session: str, findings: Findings) -> None:
+    def __init__(
+        self, db: Database, log: LogFiles, session: str, findings: Findings, is_served: Callable[[], bool]
+    ) -> None:
+        """`is_served`: whether a daemon runs, whose newest records may not be in the index yet."""
         self.records = 0
         self.bytes = 0
         self.blank_ids: set[int] = set()
@@ -79,6 +84,7 @@ class LogScan:
         self._log = log
         self._session = session
         self._findings = findings
+        self._is_served = is_served
         self._where = log.log_place(session, LogByteRange(0, 0)).path
         self._seq = 0
         self._hash: str | None = GENESIS_HASH  # of the last header; None if unknown
@@ -162,13 +168,26 @@ class LogScan:
         self._add("index", text, repairable=True)
 
     def _recheck_unindexed(self) -> None:
-        """Check records without a row again: a running daemon writes the log before the index."""
-        for message_id, seq, offset in self._unindexed:
-            row = find_message_row(self._db, message_id)
-            if row is None or row["byte_start"] != offset:
-                text = f"record {message_id} (seq {seq}) is in the log and not in the index"
-                self._add("index", text, repairable=True)
+        """Check records without a row again: a running daemon writes the log before the index, and on a busy machine
+        the index a while later."""
+        deadline = time.monotonic() + _MOST_SECONDS_BEHIND
+        while self._unindexed:
+            may_follow = time.monotonic() < deadline and self._is_served()
+            if not self._find_unindexed() or not may_follow:
+                break
+            time.sleep(_SECONDS_BETWEEN_CHECKS)
+        for message_id, seq, _ in self._unindexed:
+            text = f"record {message_id} (seq {seq}) is in the log and not in the index"
+            self._add("index", text, repairable=True)
         self._unindexed.clear()
+
+    def _find_unindexed(self) -> list[tuple[int, int, int]]:
+        self._unindexed = [
+            record
+            for record in self._unindexed
+            if (row := find_message_row(self._db, record[0])) is None or row["byte_start"] != record[2]
+        ]
+        return self._unindexed
 
 
 def _matches_commitment(commit: str, salt: str, body: bytes) -> bool:

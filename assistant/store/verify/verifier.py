@@ -13,7 +13,7 @@ compaction whose replaced rows are damaged can no longer be undone.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
@@ -58,12 +58,13 @@ class Verifier:
         self._views = conversation.views
         self._appender = conversation.appender
 
-    def verify(self) -> IntegrityReport:
+    def verify(self, *, is_served: Callable[[], bool] = lambda: False) -> IntegrityReport:
+        """Check everything. `is_served`: whether a daemon runs at this moment."""
         start_time = time.monotonic()
         findings, name = Findings(), self._db.path.name
         scans: list[LogScan] = []
         with findings.collect_store_errors(name):
-            scans = self._scan_logs(findings)
+            scans = self._scan_logs(findings, is_served=is_served)
         with findings.collect_store_errors(name):
             self._check_inbox(findings)
         with findings.collect_store_errors(name), self._db.snapshot():
@@ -93,10 +94,12 @@ class Verifier:
             self._check_inbox(findings)
         return findings.problems()
 
-    def _scan_logs(self, findings: Findings, last: int | None = None) -> list[LogScan]:
+    def _scan_logs(
+        self, findings: Findings, last: int | None = None, *, is_served: Callable[[], bool] = lambda: False
+    ) -> list[LogScan]:
         indexed = [row["key"] for row in self._db.rows("SELECT DISTINCT key FROM sessions")]
         sessions = {*list_logged_sessions(self._log, findings), *indexed}
-        return [LogScan(self._db, self._log, session, findings).run(last) for session in sorted(sessions)]
+        return [LogScan(self._db, self._log, one, findings, is_served).run(last) for one in sorted(sessions)]
 
     def _check_inbox(self, findings: Findings) -> None:
         """Check that messages taken by a turn are in the log (I1)."""
