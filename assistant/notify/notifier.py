@@ -103,6 +103,10 @@ class Notifier:
         if due:
             self._task = asyncio.create_task(self._send_all(due), name="notifications")
 
+    def is_used(self) -> bool:
+        """Return whether there is a service."""
+        return bool(self._config().services)
+
     def note_health(self, problems: Iterable[str]) -> None:
         """Record current problems; those of notifications themselves are ignored."""
         self._health = tuple(problems)

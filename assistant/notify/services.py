@@ -11,13 +11,14 @@ import hashlib
 import logging
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, install_hint
 from assistant.core.text import shorten_line
+from assistant.store.home.browser_sessions import PushAddress
 
 SEND_SECONDS = 20.0
 _LONGEST_REASON = 160
@@ -36,9 +37,10 @@ class PushError(AssistantError):
 
 @dataclass(frozen=True, slots=True)
 class PushService:
-    """One address of `notify.urls`."""
+    """One address of `notify.urls`, or a browser (`browser`), whose `url` is that of its push service."""
 
     url: str
+    browser: PushAddress | None = None
 
     @property
     def id(self) -> str:
@@ -48,7 +50,7 @@ class PushService:
     @property
     def name(self) -> str:
         """Return its kind, and the host if that is not secret: "ntfy", "gotify"."""
-        return self.url.partition(":")[0].lower()[:20] or "address"
+        return "browser" if self.browser else self.url.partition(":")[0].lower()[:20] or "address"
 
 
 def read_services(urls: str) -> tuple[PushService, ...]:
@@ -56,10 +58,19 @@ def read_services(urls: str) -> tuple[PushService, ...]:
     return tuple(PushService(url) for url in dict.fromkeys(urls.split()))
 
 
+def browser_services(addresses: Iterable[PushAddress]) -> tuple[PushService, ...]:
+    return tuple(PushService(address.endpoint, address) for address in addresses)
+
+
 async def send_push(service: PushService, title: str, body: str, seconds: float = SEND_SECONDS) -> None:
     """Raises `PushError`."""
+    await in_time(service, lambda: _send(service, title, body), seconds)
+
+
+async def in_time(service: PushService, work: Callable[[], None], seconds: float = SEND_SECONDS) -> None:
+    """Send in a thread. Raises `PushError`."""
     try:
-        await asyncio.wait_for(_in_thread(lambda: _send(service, title, body)), seconds)
+        await asyncio.wait_for(_in_thread(work), seconds)
     except TimeoutError:
         raise PushError(f"{service.name} did not answer within {seconds:g} s.", uncertain=True) from None
 

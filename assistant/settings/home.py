@@ -65,6 +65,11 @@ class Home:
         return self.run / "browsers.json"
 
     @property
+    def push_key(self) -> Path:
+        """Return the key that signs notifications to browsers; excluded from backups, as their logins are."""
+        return self.run / "push-key.pem"
+
+    @property
     def vocabularies(self) -> Path:
         """Return the folder of vocabularies downloaded for counting tokens; excluded from backups."""
         return self.path / "vocabularies"

@@ -32,6 +32,7 @@ from assistant.web.routers import api_router
 from assistant.web.routes_chat import chat_routes
 from assistant.web.routes_completions import completion_routes
 from assistant.web.routes_page import page_routes
+from assistant.web.routes_push import push_routes
 from assistant.web.routes_read import read_routes
 
 _NO_STORE = {"Cache-Control": "no-store"}
@@ -96,6 +97,7 @@ def build_web_app(deps: ApiDeps) -> FastAPI:
         *chat_routes(deps.control, deps.read_api, deps.terminal),
         *read_routes(deps.control, deps.read_api, deps.terminal),
         *page_routes(deps.browsers),
+        *push_routes(deps.browsers, deps.push_key),
         *completion_routes(deps.control, deps.read_api, deps.terminal),
         *health_routes(deps.status),
         *_description_route(app),

@@ -32,6 +32,7 @@ from assistant.core.store_ports import Conversation, Journal, Outbox
 from assistant.gateway.attachments import load_outgoing_file
 from assistant.health.status import DaemonStatus
 from assistant.memory.service import MemoryService
+from assistant.notify.browser_push import PushKey
 from assistant.runtime.runtime import Runtime
 from assistant.sessions.listing import SessionReader, SessionRow
 from assistant.store.home.browser_sessions import BrowserSessions
@@ -233,6 +234,7 @@ class ApiDeps:
     terminal: TerminalBridge
     status: DaemonStatus
     browsers: BrowserSessions
+    push_key: PushKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ _MAX_SHOWN = 100
 # Marks a request that came through the guard, possibly without a token.
 _GUARDED = "assistant.guarded"
 # For monitoring: they only answer yes or no, without a token. The page's files are the same for everybody.
-_OPEN_PATHS = frozenset({"/", "/healthz", "/readyz"})
+_OPEN_PATHS = frozenset({"/", "/worker.js", "/healthz", "/readyz"})
 _PAGE_FILES = "/page/"
 _LOGIN_PATH = "/v1/login"
 _LOGIN_SCHEME = "login"

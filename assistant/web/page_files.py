@@ -1,9 +1,9 @@
 """The files of the page: read, compressed and kept in memory at first use.
 
 The content at a path with the version (a hash over all files) never changes, so browsers cache it; the page itself
-names that version, and is not cached. Nothing outside of the folder is served. Comments, indentation and line breaks
-that mean nothing are removed, which saves a tenth of the size; all modules are served as one, `main.js`, apart from the
-plots' library.
+names that version, and is not cached. Nothing outside of the folder is served. Comments, indentation, and line
+breaks and spaces that mean nothing are removed, which saves a tenth of the size; all modules are served as one,
+`main.js`, apart from the plots' library.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ PAGE_FOLDER = Path(__file__).parent / "page"
 _INDEX = "index.html"
 _ENTRY = "main.js"
 _STYLE = "page.css"
+# Shows notifications, at the root of the page and without it.
+_WORKER = "worker.js"
 _PLOTS = "vendor/uplot.js"
 _PLOTS_STYLE = "vendor/uplot.css"
 # The page's placeholder for the path of its files.
@@ -39,6 +41,8 @@ _REMARK = re.compile(rb" // [^\"'`\n]*$", re.MULTILINE)
 # Line breaks after and before which neither JavaScript nor the text of a template needs one.
 _BREAK = re.compile(rb"(?<=[;{(\[>])\n|\n(?=[<})\]])")
 _AROUND = re.compile(rb"\s*([{};,])\s*")
+# Spaces that code does not need; no text of the page has them (`tests/unit/test_page_modules.py`).
+SPACED = re.compile(rb" (=>|===|!==|&&|\|\||\?\?|[=?:]) |(\{) (?=\S)|(?<=\S) (\})")
 # With deflate's smaller tables: for these files the result is smaller.
 _MEMORY_LEVEL = 7
 
@@ -58,6 +62,7 @@ class PageFile:
 class PageFiles:
     version: str
     index: PageFile
+    worker: PageFile
     files: dict[str, PageFile]  # by path below the folder, with "/"
 
 
@@ -71,7 +76,8 @@ def load_page_files() -> PageFiles:
     contents = {name: _condensed(name, content) for name, content in contents.items()}
     contents[_STYLE] = contents.pop(_PLOTS_STYLE) + contents[_STYLE]
     # The plots' library is a plain script, which the page loads with the first plot.
-    modules = {name: content for name, content in contents.items() if name.endswith(".js") and name != _PLOTS}
+    apart = (_PLOTS, _WORKER)
+    modules = {name: content for name, content in contents.items() if name.endswith(".js") and name not in apart}
     joined = join_modules({name: content.decode() for name, content in modules.items()}, _ENTRY)
     whole = _BREAK.sub(b"", joined.encode())
     contents = {name: content for name, content in contents.items() if name not in modules} | {_ENTRY: whole}
@@ -79,9 +85,10 @@ def load_page_files() -> PageFiles:
     for name, content in contents.items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     version = digest.hexdigest()[:16]
+    worker = _page_file(_WORKER, contents.pop(_WORKER))
     index = contents.pop(_INDEX).replace(_VERSION, version.encode())
     files = {name: _page_file(name, content) for name, content in contents.items()}
-    return PageFiles(version, _page_file(_INDEX, index), files)
+    return PageFiles(version, _page_file(_INDEX, index), worker, files)
 
 
 def _condensed(name: str, content: bytes) -> bytes:
@@ -96,7 +103,9 @@ def _condensed(name: str, content: bytes) -> bytes:
             kept.append(line)
         is_comment = is_comment and not is_closed
     joined = b"".join(kept)
-    return _AROUND.sub(rb"\1", joined) if name.endswith(".css") else _REMARK.sub(b"", joined)
+    if name.endswith(".css"):
+        return _AROUND.sub(rb"\1", joined)
+    return SPACED.sub(rb"\1\2\3", _REMARK.sub(b"", joined))
 
 
 def _page_file(name: str, content: bytes) -> PageFile:

@@ -48,6 +48,10 @@ def page_routes(browsers: BrowserSessions) -> list[BaseRoute]:
     async def page(request: Request) -> Response:
         return _answer(request, load_page_files().index, "no-cache")
 
+    @routes.get("/worker.js", include_in_schema=False)
+    async def worker(request: Request) -> Response:
+        return _answer(request, load_page_files().worker, "no-cache")
+
     @routes.get("/page/{version}/{name:path}", include_in_schema=False)
     async def page_file(request: Request, version: str, name: Annotated[str, Path()]) -> Response:
         loaded = load_page_files()

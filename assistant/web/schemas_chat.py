@@ -85,11 +85,11 @@ OwnerSession = Annotated[
 RowId = Annotated[int, Field(ge=1, lt=2**63)]
 
 
-class _Body(BaseModel):
+class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Attachment(_Body):
+class Attachment(Body):
     """A picture or file sent along; `data` is base64. `voice`: a recording to be heard as the words of the sender."""
 
     mime: Annotated[str, Field(pattern=r"^[\w.+-]+/[\w.+-]+$", max_length=100)]
@@ -103,7 +103,7 @@ class Attachment(_Body):
         return Media("image" if is_image else "file", self.mime, self.name, size, self.data, voice=self.voice)
 
 
-class NewMessage(_Body):
+class NewMessage(Body):
     """`external_id` is the sender's own: the same one is accepted once, so a message may safely be sent again."""
 
     text: UnicodeText
@@ -132,7 +132,7 @@ class NewMessage(_Body):
         )
 
 
-class Typed(_Body):
+class Typed(Body):
     """A command: as typed in a conversation (`text`, "/pins remove 3"), or as the words of a shell (`argv`, ["pins",
     "remove", "3"]). Give one of them. `typed` is what a command of a shell asks for: a key, or the answers of a setup.
     With `html` the answer's text is given as HTML, too."""
@@ -150,11 +150,11 @@ class Typed(_Body):
         return self
 
 
-class SessionChoice(_Body):
+class SessionChoice(Body):
     session: OwnerSession = MAIN_SESSION
 
 
-class DeliveryKey(_Body):
+class DeliveryKey(Body):
     """The key of a delivery that a terminal has shown."""
 
     key: Annotated[UnicodeText, Field(min_length=1, max_length=1000)]

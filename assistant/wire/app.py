@@ -25,6 +25,7 @@ from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
 from assistant.gateway.notices import NoticeSender
 from assistant.health.telemetry import open_telemetry
 from assistant.models.offline.model import OfflineModel
+from assistant.notify.browser_push import PushKey
 from assistant.people.pairing import supersede_denied
 from assistant.runtime.context_meter import TokenEstimates
 from assistant.runtime.current_models import CurrentModels, ModelChoice
@@ -45,6 +46,7 @@ from assistant.web.deps import ApiDeps, DaemonControl
 from assistant.web.servers import WebServers, ensure_web_token
 from assistant.web.shell_commands import ShellCommands
 from assistant.wire.models import ModelDeps, build_models, list_model_choices
+from assistant.wire.notifications import build_notifier
 from assistant.wire.replica import attach_replica, mark_replicated, stop_replica
 from assistant.wire.services import (
     build_agenda,
@@ -54,7 +56,6 @@ from assistant.wire.services import (
     build_inbound,
     build_mcp_servers,
     build_memory,
-    build_notifier,
     build_read_api,
     build_resets,
     build_slash_commands,
@@ -158,6 +159,8 @@ class App:
             partial(load_outgoing_file, stores.workspace),
             self.telemetry.tracer,
         )
+        self.browsers = BrowserSessions(settings.home.browser_sessions, self._clock)
+        self.push_key = PushKey(settings.home.push_key)
         self.terminal.on_attach = partial(self.dispatcher.retry_held_back, self.terminal.name)
 
     def _build_turns(self) -> None:
@@ -216,13 +219,14 @@ class App:
         self.sync_journal = journal_sync(base.settings, stores)
         self.sleep = build_sleep(base, self.learning, self.contexts.compaction)
         self.resets = build_resets(base, self.contexts, self.sleep, self.dispatcher)
-        self.notifier = build_notifier(base, self.terminal.is_attached, lambda: self.settings)
+        self.notifier = build_notifier(
+            base, self.terminal.is_attached, lambda: self.settings, self.browsers, self.push_key
+        )
         self.briefs = build_briefs(base, self.sleep.scheduler.is_night_due, lambda: self.settings)
 
     def _build_access(self, settings: Settings) -> None:
         """Build what people and programs connect to."""
-        stores, clock = self.stores, self._clock
-        self.browsers = BrowserSessions(settings.home.browser_sessions, clock)
+        stores = self.stores
         self.daemon_status = build_daemon_status(self)
         self.status = self.daemon_status.report
         self.commands = build_slash_commands(self)
@@ -232,7 +236,7 @@ class App:
             self.runtime, self.commands, stores.conversation, self.status, ShellCommands(settings.home.path)
         )
         self.read_api = build_read_api(self)
-        deps = ApiDeps(self.control, self.read_api, self.terminal, self.daemon_status, self.browsers)
+        deps = ApiDeps(self.control, self.read_api, self.terminal, self.daemon_status, self.browsers, self.push_key)
         web = settings.values.web
         any_port = settings.origins[WEB_PORT_KEY] == DEFAULTS_ORIGIN
         self.web = WebServers(
@@ -356,7 +360,7 @@ class App:
 
     def note_health(self) -> None:
         """Send notices about problems where nobody is looking; errors in doing so are ignored."""
-        if self.settings.values.notify.urls.get_secret_value():
+        if self.notifier.is_used():
             own = self.notifier.problems()
             self.notifier.note_health(line for line in self.status()["problems"] if line not in own)
 

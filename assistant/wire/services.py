@@ -37,8 +37,6 @@ from assistant.health.status import DaemonStatus
 from assistant.health.status_text import render_lines
 from assistant.mcp.servers import McpServer, McpServers
 from assistant.memory.service import MemoryService
-from assistant.notify.notifier import Notifier, NotifyConfig
-from assistant.notify.services import read_services
 from assistant.people.pairing import PairingRules, PairingService
 from assistant.runtime.context_parts import ContextParts
 from assistant.runtime.context_pressures import ContextPressures
@@ -104,14 +102,6 @@ def build_briefs(
         is_night_due,
         base.clock,
     )
-
-
-def build_notifier(base: Base, is_looking: Callable[[], bool], settings_now: Callable[[], Settings]) -> Notifier:
-    def config() -> NotifyConfig:
-        notify = settings_now().values.notify
-        return NotifyConfig(read_services(notify.urls.get_secret_value()), notify.text)
-
-    return Notifier(base.stores.pushes, config, lateness_policy(base.settings), is_looking, base.clock)
 
 
 def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupScheduler]:

@@ -20,6 +20,7 @@ from assistant.core.memories import MemoryHit, MemoryListPage, SleepReport
 from assistant.core.model_api import SpendTotals, UsageKey
 from assistant.core.records import InboxReceipt, IncomingMessage, LogRecord, SearchHit
 from assistant.core.telemetry import Metrics
+from assistant.notify.browser_push import PushKey
 from assistant.service.home_lock import short_address
 from assistant.sessions.listing import SessionRow
 from assistant.store.database import Database
@@ -157,7 +158,7 @@ class StubHealth:
 
 def control_deps(control: ScriptedControl, terminal: TerminalBridge) -> ApiDeps:
     browsers = BrowserSessions(Path("/nowhere/browsers.json"), lambda: NOW)
-    return ApiDeps(control, EmptyReadApi(), terminal, StubHealth(), browsers)  # type: ignore[arg-type]
+    return ApiDeps(control, EmptyReadApi(), terminal, StubHealth(), browsers, PushKey(Path("push-key.pem")))  # type: ignore[arg-type]
 
 
 @contextmanager

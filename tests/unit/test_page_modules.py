@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from assistant.web.page_files import PAGE_FOLDER
+from assistant.web.page_files import PAGE_FOLDER, SPACED
 from assistant.web.page_modules import join_modules
 
 MODULES = {
@@ -36,8 +38,14 @@ def test_a_circle_and_an_unknown_form_are_refused() -> None:
             join_modules({"main.js": f"{form}\n"}, "main.js")
 
 
+def test_no_text_of_the_page_has_the_spaces_that_are_removed_from_its_code() -> None:
+    for path in PAGE_FOLDER.glob("*.js"):
+        texts = re.findall(rb'"[^"\n]*"|>[^<>`${}\n]+</', path.read_bytes())
+        assert [text for text in texts if SPACED.search(text)] == [], path.name
+
+
 def test_every_module_of_the_page_is_in_it() -> None:
-    names = {path.name for path in PAGE_FOLDER.glob("*.js")}
+    names = {path.name for path in PAGE_FOLDER.glob("*.js")} - {"worker.js"}
     texts = {name: (PAGE_FOLDER / name).read_text(encoding="utf-8") for name in names}
     joined = join_modules({**texts, "vendor/preact.js": "export{html};"}, "main.js")
     assert all(f"const ${name.removesuffix('.js')} = " in joined for name in names)

@@ -3,6 +3,7 @@
 - A link is valid once, for five minutes, in the process that created it. A session's secret is only given to the
   browser; only hashes of both are stored, those of sessions in a file that backups exclude.
 - A session that was revoked, or not used for 90 days, is not accepted; its `ended` event is set immediately.
+- A browser may have an address for notifications, which ends with its session.
 - If the file cannot be read, nobody is accepted. If it cannot be written, logins are refused, and a revoked session
   still ends in this process.
 """
@@ -35,6 +36,15 @@ _NOTED_EVERY = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
+class PushAddress:
+    """Where a browser takes notifications (Web Push), with its public key and its secret, both as base64url."""
+
+    endpoint: str
+    p256dh: str
+    auth: str
+
+
+@dataclass(frozen=True, slots=True)
 class BrowserSession:
     """A logged-in browser."""
 
@@ -42,6 +52,7 @@ class BrowserSession:
     agent: str  # the browser's user agent
     created_at: datetime
     used_at: datetime
+    push: PushAddress | None = None
 
 
 class BrowserSessions:
@@ -120,6 +131,30 @@ class BrowserSessions:
         if session is not None:
             self.revoke({session.id})
 
+    # ---------------------------------------------------------------------------------------------------- notifications
+
+    def push_of(self, secret: str) -> PushAddress | None:
+        """Return where the browser with this secret takes notifications. Raises `StoreError`."""
+        session = self._read(self._clock()).get(_hash(secret))
+        return session.push if session is not None else None
+
+    def set_push(self, secret: str, address: PushAddress | None) -> None:
+        """Raises `UsageError` if no browser has this secret, `StoreError`."""
+        sessions, hash_ = self._read(self._clock()), _hash(secret)
+        if hash_ not in sessions:
+            raise UsageError("Notifications are turned on in a browser that is logged in. Nothing was changed.")
+        self._write({**sessions, hash_: replace(sessions[hash_], push=address)})
+
+    def list_push(self) -> list[PushAddress]:
+        """Return the addresses of all browsers that are logged in. Raises `StoreError`."""
+        return [session.push for session in self.list_sessions() if session.push is not None]
+
+    def drop_push(self, endpoint: str) -> None:
+        """Forget an address that is no longer valid. Raises `StoreError`."""
+        sessions = self._read(self._clock())
+        gone = {hash_: it for hash_, it in sessions.items() if it.push is not None and it.push.endpoint == endpoint}
+        self._write({**sessions, **{hash_: replace(session, push=None) for hash_, session in gone.items()}})
+
     # ------------------------------------------------------------------------------------------------------------- file
 
     def _read(self, now: datetime) -> dict[str, BrowserSession]:
@@ -135,7 +170,11 @@ class BrowserSessions:
             kept = json.loads(read_plain_text(self._path, _MAX_BYTES))
             return {
                 hash_: BrowserSession(
-                    int(row["id"]), str(row["agent"]), parse_time(row["created_at"]), parse_time(row["used_at"])
+                    int(row["id"]),
+                    str(row["agent"]),
+                    parse_time(row["created_at"]),
+                    parse_time(row["used_at"]),
+                    PushAddress(**row["push"]) if row.get("push") else None,
                 )
                 for hash_, row in kept.items()
             }

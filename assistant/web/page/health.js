@@ -1,6 +1,6 @@
 /** Health: how every part is, what needs a person and mends itself by a button, who is let in, backups, archive, logs. */
 import { html, useState } from "./vendor/preact.js";
-import { get, logOut, read, run } from "./api.js";
+import { get, logOut, post, read, run } from "./api.js";
 import { bytes } from "./format.js";
 import { Approvals, Listed, Run } from "./listed.js";
 import { Action, Facts, Line, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
@@ -19,7 +19,7 @@ export default function Health() {
     <${Bridges} />
     <${Backups} />
     <${Archive} />
-    <${Browsers} />
+    <${Browsers} /><${Notifications} />
     <${Logs} />
   </${Page}>`;
 }
@@ -105,6 +105,23 @@ const Browsers = () =>
   html`<${Listed} title="Browsers that are logged in" argv=${["web", "sessions"]} empty="No browser is logged in." row=${(it, then) => html`<span title=${it.agent}>${it.name} <span class="quiet small">last used <${Time} at=${it.used_at} /></span></span><${Run} argv=${["web", "revoke", String(it.id)]} then=${then}>Log out</${Run}>`}>
     ${() => html`<p><${Action} does=${async () => (await logOut(), window.dispatchEvent(new Event("loggedout")))}>Log this browser out</${Action}></p>`}
   </${Listed}>`;
+
+/** In this browser, of what nobody has seen. */
+function Notifications() {
+  const [state, error, reload] = useLoaded(() => get("/push"), []);
+  const workers = window.PushManager && navigator.serviceWorker;
+  const on = async () => {
+    if ((await Notification.requestPermission()) !== "granted") throw new Error("Your browser does not allow it.");
+    await workers.register("/worker.js");
+    const made = (await (await workers.ready).pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: state.key })).toJSON();
+    await post("/push", { endpoint: made.endpoint, ...made.keys });
+    reload();
+  };
+  const off = async () => (await post("/push/off"), reload());
+  return html`<section><h2>Notifications</h2><${Problem} error=${error} />
+    <p class="quiet">Of reminders and questions that nobody has seen.${!workers && " This browser takes them over https only."}</p>
+    ${workers && state && html`<p><${Action} does=${state.on ? off : on}>${state.on ? "Turn off" : "Notify me here"}</${Action}></p>`}</section>`;
+}
 
 /** The log of the service, where it runs as one; it has no text of messages. */
 function Logs() {

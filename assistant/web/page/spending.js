@@ -28,8 +28,7 @@ export default function Spending() {
 function Saved() {
   const [shown, setShown] = useState(null);
   return html`<h2>What compactions saved</h2>
-    ${shown ? html`<${Markdown} of=${shown.html} />` : html`<p><${Action} does=${async () => setShown(await run(["aihistory", "stats"]))}>Show by month</${Action}></p>`}
-    <p><a href="#/context">Each of them</a></p>`;
+    ${shown ? html`<${Markdown} of=${shown.html} />` : html`<p><${Action} does=${async () => setShown(await run(["aihistory", "stats"]))}>Show by month</${Action}></p>`}`;
 }
 
 const CAPS = { daily_usd: "Cap for a day", monthly_usd: "Cap for a month", daily_tokens: "Tokens for a day" };

@@ -115,8 +115,8 @@ function Item({ item, move, reload }) {
       ${item.repeats && html`<span class="quiet small">${item.repeats}</span>`}</span>
     <span class="row small">
       ${item.kind === "todo" && html`<${Action} class="link" does=${act("todo", "done", String(item.id))}>Done</${Action}>`}
-      ${canMove(item) && when === null && html`<button type="button" class="link" aria-label=${`Move ${item.text}`} onClick=${() => setWhen(`${item.day}T${item.time || "09:00"}`)}>Move</button>`}
-      ${canMove(item) && when === null && html`<${Action} class="link" label=${`Cancel ${item.text}`} does=${act("remind", "cancel", String(item.id))}>Cancel</${Action}>`}
+      ${canMove(item) && when === null && html`<button type="button" class="link" aria-label=${`Move ${item.text}`} onClick=${() => setWhen(`${item.day}T${item.time || "09:00"}`)}>Move</button>
+        <${Action} class="link" label=${`Cancel ${item.text}`} does=${act("remind", "cancel", String(item.id))}>Cancel</${Action}>`}
       ${when !== null && html`<${Editor} save="Move" cancel=${() => setWhen(null)} does=${async () => (await move(item.id, ...when.split("T")), setWhen(null))}>
         <input type="datetime-local" required aria-label="When" value=${when} onInput=${(event) => setWhen(event.target.value)} /></${Editor}>`}
       <span class="quiet">${item.kind === "event" ? item.name : item.kind}</span>
