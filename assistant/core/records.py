@@ -236,6 +236,7 @@ class RecoveryResult:
     adopted_records: int = 0  # logged but missing in the index
     torn_files: tuple[str, ...] = ()  # files with torn log bytes that were set aside
     running_turns: tuple[Turn, ...] = ()  # to be resumed
+    answered_turns: tuple[Turn, ...] = ()  # the newest few, newest first: what follows an answer may have been cut off
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,8 @@ class Runtime:
         await recover(self._clock())
         for turn in recovery.running_turns:
             self._launch(turn)
+        for turn in recovery.answered_turns:
+            self._spoken.resume(turn, self._wake_outbox)
         self._wake.set()
 
     async def run(self) -> None:

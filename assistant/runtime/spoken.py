@@ -1,7 +1,7 @@
 """Speaks answers: to a voice message, or to everything, as the settings say.
 
 - The text is always sent first. The recording is a delivery of its own, under one key that names the answer's message,
-  so it is made and sent at most once; one that a restart interrupts is not made again.
+  so it is sent at most once. One that a restart interrupts is made again, if it is not too old.
 - Only the owner's answers on a chat network and on the page are spoken; of the page only those to voice messages, since
   a terminal shows its conversations too and plays nothing. If it fails, the person reads why.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
 from assistant.core.errors import ModelError, StoreError
@@ -26,6 +26,7 @@ from assistant.runtime.voice import HEARD
 log = get_logger()
 
 _NAME = "answer.ogg"
+_LISTENED_TO = timedelta(hours=1)
 _SILENT_BRIDGE = "mail"
 _PAGE_BRIDGE = "terminal"
 
@@ -65,6 +66,11 @@ class SpokenAnswers:
             task = asyncio.create_task(self._speak(turn, items, done), name=f"speaking the answer of {turn.id}")
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
+
+    def resume(self, turn: Turn, done: Callable[[], None]) -> None:
+        """After a start: speak an answer unless it was spoken, or is too old to be listened to."""
+        if self._clock() - turn.started_at < _LISTENED_TO:
+            self.begin(turn, done)
 
     def _is_wanted(self, item: InboxItem) -> bool:
         said = item.incoming

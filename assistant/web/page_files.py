@@ -40,7 +40,7 @@ _TYPES = {
 _REMARK = re.compile(rb" // [^\"'`\n]*$", re.MULTILINE)
 # Line breaks after and before which neither JavaScript nor the text of a template needs one.
 _BREAK = re.compile(rb"(?<=[;{(\[>])\n|\n(?=[<})\]])")
-_AROUND = re.compile(rb"\s*([{};,])\s*")
+_AROUND = re.compile(rb"(?<!\s)\s*([{};,])\s*")
 # Spaces that code does not need; no text of the page has them (`tests/unit/test_page_modules.py`).
 SPACED = re.compile(rb" (=>|===|!==|&&|\|\||\?\?|[=?:]) |(\{) (?=\S)|(?<=\S) (\})")
 # With deflate's smaller tables: for these files the result is smaller.

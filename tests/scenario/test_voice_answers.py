@@ -44,6 +44,22 @@ async def test_the_answer_to_a_voice_message_is_spoken_once_after_its_text(tmp_p
             assert len(recordings(running)) == len(server.spoken) == 1
 
 
+async def test_a_spoken_answer_that_a_restart_cuts_is_made_again_and_nothing_is_answered_twice(tmp_path: Path) -> None:
+    always = {"ASSISTANT_VOICE__SPEAK": "always"}
+    async with StrictSpeech("Hi.") as server:
+        server.gate.clear()
+        async with listening_app(tmp_path, server, "Hello.", **always) as running:
+            await running.app.runtime.accept(owner_message("Hi.", external_id="t1"))
+            await server.arrived.wait()
+        assert server.spoken == ["Hello."]
+        server.gate.set()
+        for _ in range(2):
+            async with listening_app(tmp_path, server, "Again?", **always) as running:
+                await running.wait_idle()
+                assert len(recordings(running)) == 1 and server.spoken == ["Hello.", "Hello."]
+                assert [content for role, content in running.view_contents() if role == "assistant"] == ["Hello."]
+
+
 async def test_always_speaks_typed_messages_too_and_never_nothing(tmp_path: Path) -> None:
     async with StrictSpeech("Hi.") as server:
         async with listening_app(tmp_path / "a", server, "Hello.", ASSISTANT_VOICE__SPEAK="always") as running:

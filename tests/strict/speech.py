@@ -100,6 +100,8 @@ class StrictSpeech:
         if asked.get("response_format") not in ("mp3", "opus", "aac", "flac", "wav", "pcm"):
             return self._refuse(400, "Invalid response_format")
         self.spoken.append(asked["input"])
+        self.arrived.set()
+        await self.gate.wait()
         answer = self.speech.pop(0) if self.speech else b"OggS" + bytes(100)
         if isinstance(answer, int):
             return self._error(answer, "The server is overloaded.")

@@ -64,6 +64,7 @@ from assistant.store.script.turns import (
     answer_requests,
     end_turn,
     insert_tool_run,
+    load_unfinished_turns,
     open_request,
     read_tool_run,
     require_running_turn,
@@ -113,11 +114,10 @@ class StoredConversation:
         ]
         with self._db.write() as db:
             fail_interrupted_compactions(db, self._own_compactions)
-        rows = self._db.rows("SELECT * FROM turns WHERE state = 'running' ORDER BY started_at, id")
-        running = [turn_of_row(row, self._inbox.list_by_turn(row["id"])) for row in rows]
+        running, answered = load_unfinished_turns(self._db, self._inbox.list_by_turn)
         torn = [result.torn_file for result in results if result.torn_file] + self._log.quarantine_torn_logs(now)
         adopted = sum(result.adopted_records for result in results)
-        return RecoveryResult(adopted, tuple(map(str, torn)), tuple(running))
+        return RecoveryResult(adopted, tuple(map(str, torn)), running, answered)
 
     # -------------------------------------------------------------------------------------------------------- inbox
 

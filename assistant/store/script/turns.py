@@ -28,6 +28,8 @@ from assistant.store.rows import FORGOTTEN_PLACEHOLDER, LOST_PLACEHOLDER, class_
 from assistant.store.script.index import span_of_row
 from assistant.store.script.sessions import Session, require_session, session_of_turn
 
+# What follows an answer, such as its recording, may have been cut off for these.
+_NEWEST_TURNS = 5
 _read_turn = class_row(Turn, items=lambda row: ())
 read_tool_run = class_row(ToolRun, call=lambda row: ToolCall(row["call_id"], row["name"], json.loads(row["arguments"])))
 _read_delegation = class_row(Delegation)
@@ -40,6 +42,17 @@ def turn_id_of_message(message_id: int) -> str:
 
 def turn_of_row(row: Row, items: tuple[InboxItem, ...]) -> Turn:
     return replace(_read_turn(row), items=items)
+
+
+def load_unfinished_turns(
+    db: Database, list_items: Callable[[str], tuple[InboxItem, ...]]
+) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
+    """Return running turns, oldest first, and the newest few that were answered, newest first."""
+    running = db.rows("SELECT * FROM turns WHERE state = 'running' ORDER BY started_at, id")
+    newest = db.rows("SELECT * FROM turns ORDER BY id DESC LIMIT ?", (_NEWEST_TURNS,))
+    answered = [row for row in newest if row["state"] == "answered"]
+    first, second = ([turn_of_row(row, list_items(row["id"])) for row in rows] for rows in (running, answered))
+    return tuple(first), tuple(second)
 
 
 def require_running_turn(db: Database, turn: Turn) -> None:
