@@ -40,7 +40,7 @@ _TYPES = {
 _REMARK = re.compile(rb" // [^\"'`\n]*$", re.MULTILINE)
 # Line breaks after and before which neither JavaScript nor the text of a template needs one.
 _BREAK = re.compile(rb"(?<=[;{(\[>])\n|\n(?=[<})\]])")
-_AROUND = re.compile(rb"(?<!\s)\s*([{};,])\s*")
+_AROUND = re.compile(rb"(?<!\s)\s+(?=[{};,])|(?<=[{};,])\s+")
 # Spaces that code does not need; no text of the page has them (`tests/unit/test_page_modules.py`).
 SPACED = re.compile(rb" (=>|===|!==|&&|\|\||\?\?|[=?:]) |(\{) (?=\S)|(?<=\S) (\})")
 # With deflate's smaller tables: for these files the result is smaller.
@@ -104,7 +104,7 @@ def _condensed(name: str, content: bytes) -> bytes:
         is_comment = is_comment and not is_closed
     joined = b"".join(kept)
     if name.endswith(".css"):
-        return _AROUND.sub(rb"\1", joined)
+        return _AROUND.sub(b"", joined)
     return SPACED.sub(rb"\1\2\3", _REMARK.sub(b"", joined))
 
 
