@@ -18,6 +18,8 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 # Python's defaults: number of new objects, and of collections, until the next generation is collected.
 _OFTEN = (700, 10, 10)
 _OPTIONS = {_TRIM_THRESHOLD: 131_072, _MMAP_THRESHOLD: 131_072, _ARENA_MAX: 2}
+# Whether this process has called `keep_for_good`. To count what is excluded would walk through all of it.
+_is_kept = False
 
 
 def trim_heap() -> None:
@@ -38,6 +40,8 @@ def limit_heap() -> bool:
 def keep_for_good() -> None:
     """Exclude all current objects from garbage collection, and collect new ones often, so that each collection is
     short."""
+    global _is_kept
+    _is_kept = True
     gc.freeze()
     gc.set_threshold(*_OFTEN)
 
@@ -50,6 +54,6 @@ def loaded_for_good() -> Iterator[None]:
     try:
         yield
     finally:
-        if gc.get_freeze_count():
+        if _is_kept:
             keep_for_good()
         gc.enable()
