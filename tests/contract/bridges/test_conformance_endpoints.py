@@ -26,7 +26,7 @@ from tests.support.web_api import TOKEN
 # What the guest and the room say, which is nobody else's either.
 SAID = {"private": "saffron", "room": "cardamom"}
 # For these nobody needs a token: they are the same for everybody, and say yes or no.
-OPEN = {"/", "/healthz", "/readyz", "/page/{version}/{name:path}"}
+OPEN = {"/", "/healthz", "/readyz", "/worker.js", "/page/{version}/{name:path}"}
 # What is shown for a token: nothing, or what a guest may know.
 GUESSES: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "private": ({}, {"Authorization": "Bearer peer:telegram:1002"}),
