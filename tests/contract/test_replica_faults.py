@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import httpx
 import psycopg
 import pytest
 from nio.crypto import OlmAccount
@@ -21,8 +23,17 @@ from assistant.core.messages import ToolCall
 from assistant.core.permissions import ALL_ROLES
 from assistant.core.ports import ToolContext
 from assistant.replica.capture import FileLimits, HomeCapture
+from tests.support.command_line import run_daemon, run_in_process
 from tests.support.postgres import Postgres, PostgresPair
-from tests.support.replicated import SECONDS, contents, replica_settings, replicated, replicator, restore
+from tests.support.replicated import (
+    SECONDS,
+    contents,
+    replica_environ,
+    replica_settings,
+    replicated,
+    replicator,
+    restore,
+)
 from tests.support.running_app import LiveApp
 from tools.declaration import FunctionTool, tool
 
@@ -56,6 +67,24 @@ async def test_an_effect_whose_machine_was_lost_before_its_record_is_not_repeate
         results = [message.content for message in running.model.requests[-1].messages if message.role == "tool"]
         assert len(results) == 1 and "interrupted" in results[0]
         assert [content for role, content in running.view_contents() if role == "assistant"][-1].startswith("I do not")
+
+
+def test_an_owner_that_was_frozen_while_another_took_over_acknowledges_nothing(tmp_path: Path, url: str) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    settings = replica_environ(url)
+    with run_daemon(home, **settings) as running:
+        transport = httpx.HTTPTransport(uds=str(home / "run" / "control.sock"))
+        with httpx.Client(transport=transport, base_url="http://home", timeout=SECONDS) as client:
+            kept = client.post("/v1/messages", json={"text": "kept", "external_id": "x1"})
+            assert kept.status_code == 202
+            running.process.send_signal(signal.SIGSTOP)
+            restored = run_in_process(elsewhere, "replica", "restore", **settings)
+            assert restored.returncode == 0, restored.err
+            running.process.send_signal(signal.SIGCONT)
+            refused = client.post("/v1/messages", json={"text": "of a zombie", "external_id": "x2"})
+            assert refused.status_code >= 500 and "took this home over" in refused.text
+    said = run_in_process(elsewhere, "log", "--json", **settings).out
+    assert "kept" in said and "of a zombie" not in said
 
 
 class _Wire:
