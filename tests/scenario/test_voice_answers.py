@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -49,8 +50,9 @@ async def test_a_spoken_answer_that_a_restart_cuts_is_made_again_and_nothing_is_
     async with StrictSpeech("Hi.") as server:
         server.gate.clear()
         async with listening_app(tmp_path, server, "Hello.", **always) as running:
-            await running.app.runtime.accept(owner_message("Hi.", external_id="t1"))
+            answering = asyncio.create_task(send(running, owner_message("Hi.", external_id="t1")))
             await server.arrived.wait()
+            answering.cancel()
         assert server.spoken == ["Hello."]
         server.gate.set()
         for _ in range(2):

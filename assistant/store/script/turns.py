@@ -49,7 +49,9 @@ def load_unfinished_turns(
 ) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
     """Return running turns, oldest first, and the newest few that were answered, newest first."""
     running = db.rows("SELECT * FROM turns WHERE state = 'running' ORDER BY started_at, id")
-    newest = db.rows("SELECT * FROM turns ORDER BY id DESC LIMIT ?", (_NEWEST_TURNS,))
+    newest = db.rows(
+        "SELECT * FROM turns WHERE rowid > (SELECT max(rowid) FROM turns) - ? ORDER BY rowid DESC", (_NEWEST_TURNS,)
+    )
     answered = [row for row in newest if row["state"] == "answered"]
     first, second = ([turn_of_row(row, list_items(row["id"])) for row in rows] for rows in (running, answered))
     return tuple(first), tuple(second)
