@@ -266,9 +266,12 @@ def _measure_text(
     try:
         for length in lengths:
             after = once(length)
-            if after > _SLOW and after <= MOST_GROWTH * once(length // 2):
-                return None
-            if after < _NOTICEABLE or after <= MOST_GROWTH * once(length // 2):
+            if after < _NOTICEABLE:
+                continue
+            # A second look at the shorter one: other work of the machine may have made it slow, which hides growth.
+            if after <= MOST_GROWTH * once(length // 2) and after <= MOST_GROWTH * took(length // 2):
+                if after > _SLOW:
+                    return None
                 continue
             # Other work of the machine may have made one of them slow.
             factor = min(took(length, 5) / took(length // 2, 5) for _ in range(3))

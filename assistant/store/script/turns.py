@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.checkpoints import Delegation, DelegationState, Pin, RequestKind, RequestState, UserRequest
-from assistant.core.errors import StoreError, UsageError
+from assistant.core.errors import CorruptStore, StoreError, UsageError
 from assistant.core.messages import ToolCall
 from assistant.core.records import InboxItem, LogRecord, ToolRun, Turn, TurnState, is_from_schedule
 from assistant.store.database import Database, DatabaseStore
@@ -47,14 +48,18 @@ def turn_of_row(row: Row, items: tuple[InboxItem, ...]) -> Turn:
 def load_unfinished_turns(
     db: Database, list_items: Callable[[str], tuple[InboxItem, ...]]
 ) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
-    """Return running turns, oldest first, and the newest few that were answered, newest first."""
+    """Return running turns, oldest first, and the newest few that were answered, newest first. An answered one that is
+    damaged is left out: what has ended stops no start."""
     running = db.rows("SELECT * FROM turns WHERE state = 'running' ORDER BY started_at, id")
     newest = db.rows(
         "SELECT * FROM turns WHERE rowid > (SELECT max(rowid) FROM turns) - ? ORDER BY rowid DESC", (_NEWEST_TURNS,)
     )
-    answered = [row for row in newest if row["state"] == "answered"]
-    first, second = ([turn_of_row(row, list_items(row["id"])) for row in rows] for rows in (running, answered))
-    return tuple(first), tuple(second)
+    answered: list[Turn] = []
+    for row in newest:
+        with suppress(CorruptStore):
+            if row["state"] == "answered":
+                answered.append(turn_of_row(row, list_items(row["id"])))
+    return tuple(turn_of_row(row, list_items(row["id"])) for row in running), tuple(answered)
 
 
 def require_running_turn(db: Database, turn: Turn) -> None:
