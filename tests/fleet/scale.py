@@ -142,7 +142,7 @@ def describe(parts: Parts, peaks: Peaks) -> list[str]:
         f"messages a second, at most   {peaks.messages:.1f}",
         f"barriers a second, at most   {barriers:.0f} of {parts.barriers_a_second:,.0f} of one pair",
         f"connections, at most         {connections:,} of {parts.connections_a_pair:,} of one pair",
-        f"whole copies, at most        {peaks.starts * parts.replica_mb:.0f} MB a second: each start makes one",
+        f"whole copies, at most        {peaks.starts * parts.replica_mb:.0f} MB a second, if each start makes one",
         f"changes a day                {day_gb:.1f} GB",
         f"replicas                     {parts.homes * parts.replica_mb / 1000:,.0f} GB, on each server of a pair",
         f"folders of the hosts         {parts.homes * parts.folder_mb / 1000:,.0f} GB",
