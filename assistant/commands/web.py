@@ -64,7 +64,7 @@ _SYSTEMS = re.compile(r"Android|iPhone|iPad|Windows|Mac OS X|Linux")
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedIn:
+class LoggedInBrowser:
     """A browser that is logged in."""
 
     id: int
@@ -74,14 +74,14 @@ class LoggedIn:
     used_at: datetime
 
 
-def _describe(session: BrowserSession) -> LoggedIn:
+def _describe(session: BrowserSession) -> LoggedInBrowser:
     browser, system = _BROWSERS.search(session.agent), _SYSTEMS.search(session.agent)
     name = browser[0].replace("Edg", "Edge") if browser else "A browser"
     whole = f"{name} on {system[0]}" if system else name
-    return LoggedIn(session.id, whole, session.agent, session.created_at, session.used_at)
+    return LoggedInBrowser(session.id, whole, session.agent, session.created_at, session.used_at)
 
 
-def _render_sessions(sessions: Sequence[LoggedIn], zone: tzinfo) -> str:
+def _render_sessions(sessions: Sequence[LoggedInBrowser], zone: tzinfo) -> str:
     lines = [
         f"- {session.id}: {session.name}, since "
         f"{format_local_time(session.created_at, zone)}, last used {format_local_time(session.used_at, zone)}"
@@ -91,7 +91,7 @@ def _render_sessions(sessions: Sequence[LoggedIn], zone: tzinfo) -> str:
 
 
 @web.command("sessions", render=_render_sessions, with_session=False)
-def list_sessions(context: CommandContext) -> list[LoggedIn]:
+def list_sessions(context: CommandContext) -> list[LoggedInBrowser]:
     """List the browsers that are logged in to the page.
 
     > assistant web sessions

@@ -31,7 +31,7 @@ _TAKEN_AT_ONCE = 2
 _PORTS = 20_000
 _MEASURE_EVERY = 30.0
 # A home that was woken before it was stopped stays for so long: what woke it is about to reach it.
-_STAY_SECONDS = 10.0
+_ACTIVE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,24 +130,24 @@ class FleetHost:
             running.check_owner(held.owner)
             if running.take_quota(held.quota):
                 self._measured_at = 0.0
-            await self._rest(running, held.is_asleep)
+            await self._stop_if_idle(running, held.is_asleep)
 
-    async def _rest(self, running: RunningHome, is_asleep: bool) -> None:
+    async def _stop_if_idle(self, running: RunningHome, is_asleep: bool) -> None:
         """Stop a home that nobody needs, at the next look after routers were told to wake it first."""
         due = running.find_next_due()
-        if running.rest == "lies down":
+        if running.idle_step == "announced":
             if due is not None and is_asleep:
-                running.rest = "stops"
+                running.idle_step = "stopping"
                 running.close()
                 return
             # A router woke it in time, or somebody came to it by another way.
-            running.rest = "stays"
-            running.stays_until = asyncio.get_running_loop().time() + _STAY_SECONDS
-        if is_asleep and running.rest != "stops":
+            running.idle_step = "active"
+            running.active_until = asyncio.get_running_loop().time() + _ACTIVE_SECONDS
+        if is_asleep and running.idle_step != "stopping":
             await self._tables.wake(running.home.lower())
-        elif due is not None and running.rest == "stays":
-            running.rest = "lies down"
-            await self._tables.lay_down(running.home, self._process, running.epoch, due)
+        elif due is not None and running.idle_step == "active":
+            running.idle_step = "announced"
+            await self._tables.mark_asleep(running.home, self._process, running.epoch, due)
 
     async def _take_free(self) -> None:
         options = self._options

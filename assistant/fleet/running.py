@@ -57,8 +57,8 @@ class RunningHome:
         self._environment, self._replica = environment, replica
         self._quota, self._idle_minutes = quota, idle_minutes
         self.is_leaving = False
-        self.rest: Literal["stays", "lies down", "stops"] = "stays"  # "lies down": routers are told first
-        self.stays_until = 0.0  # by the loop's clock: it was woken before it was stopped
+        self.idle_step: Literal["active", "announced", "stopping"] = "active"  # routers are told before it is stopped
+        self.active_until = 0.0  # by the loop's clock: it was woken before it was stopped
         self._is_restarting = False
         self._serving: Process | None = None
         self._is_closing = False
@@ -94,7 +94,7 @@ class RunningHome:
 
     def find_next_due(self) -> datetime | None:
         """Return when it has something to do next, None while somebody needs it."""
-        if self._serving is None or asyncio.get_running_loop().time() < self.stays_until:
+        if self._serving is None or asyncio.get_running_loop().time() < self.active_until:
             return None
         return read_idle_note(self.folder, self._serving.pid)
 

@@ -256,8 +256,8 @@ class FleetTables(PostgresSession):
             cursor = await connection.execute(statement, {"host": host, "process": process})
             return {row[0]: HeldHome(*(*row[:5], Quota(*row[5:8]), row[8])) for row in await cursor.fetchall()}
 
-    async def lay_down(self, home: str, process: str, epoch: int, due: datetime) -> None:
-        """Have a home sleep until `due`. Its lease is held until it has stopped."""
+    async def mark_asleep(self, home: str, process: str, epoch: int, due: datetime) -> None:
+        """Tell routers that a home sleeps until `due`. Its lease is held until it has stopped."""
         await self._change(
             "UPDATE nocturne_fleet_homes SET next_due = %s WHERE home = %s AND process = %s AND epoch = %s",
             *(due, home, process, epoch),

@@ -40,8 +40,8 @@ from assistant.settings.secrets import IN_FILE
 from assistant.settings.sections import WEB_TOKEN_KEY, WebSettings
 from assistant.settings.settings import Settings
 from assistant.web.deps import AccessRules, ApiDeps
+from assistant.web.request_counter import RequestCounter
 from assistant.web.tcp_listener import BACKLOG, ServeSocket, TcpAddress, TcpListener, serve_until
-from assistant.web.use import RequestCounter
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

@@ -43,11 +43,11 @@ class IdleWatch:
         while True:
             await asyncio.sleep(min(_MOST_SECONDS_BETWEEN_LOOKS, self._for.total_seconds() / _LOOKS))
             try:
-                self._note(self._look())
+                self._note(self._find_next_needed())
             except (StoreError, OSError) as error:
                 log.error("nobody can tell whether the assistant is needed", error=str(error))
 
-    def _look(self) -> datetime | None:
+    def _find_next_needed(self) -> datetime | None:
         """Return when it is next needed, None for now."""
         now = self._now()
         nap_minutes = self._app.settings.values.sleep.nap_minutes

@@ -132,7 +132,7 @@ async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_
     first, second = hosts
     assert await first.take("alice", "m1", "p1", "a") == 1
     in_an_hour = datetime.now(UTC) + timedelta(hours=1)
-    await first.lay_down("alice", "p1", 1, in_an_hour)
+    await first.mark_asleep("alice", "p1", 1, in_an_hour)
     # Routers send it nothing from now on; its host stops it and then gives it up.
     place = await second.find_place("alice")
     assert place is not None and (place.address, place.is_asleep) == ("", True)
@@ -147,7 +147,7 @@ async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_
     held = (await second.renew("m2", "p2"))["alice"]
     assert not held.is_asleep and held.quota == Quota()
     # One that is woken before it has stopped stays.
-    await second.lay_down("alice", "p2", 2, in_an_hour)
+    await second.mark_asleep("alice", "p2", 2, in_an_hour)
     await first.wake("alice")
     assert not (await second.renew("m2", "p2"))["alice"].is_asleep
     # A folder beyond its quota: it stops, and no host takes it until it may use more.
