@@ -257,8 +257,8 @@ def _measure_text(
         return known[length]
 
     try:
-        # Where half of the longest takes no noticeable time, no shorter one does, and a square would.
-        if once(LENGTHS[-1] // 2, patience=_SLOW) < _NOTICEABLE:
+        # A square that is noticeable at the longest takes a quarter of that time at half of it; shorter ones take less.
+        if once(LENGTHS[-1] // 2, patience=_SLOW) < _NOTICEABLE / 4:
             return None
         lengths = LENGTHS[-1:]
     except _TooLongError:
