@@ -16,13 +16,22 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
-from assistant.core.model_api import CallPurpose, Fallback, ModelNotice, ModelReply, ModelRequest, TextDelta
+from assistant.core.model_api import (
+    OFFLINE_MODEL,
+    CallPurpose,
+    Fallback,
+    ModelNotice,
+    ModelReply,
+    ModelRequest,
+    TextDelta,
+)
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, ModelPair, ToolContext
 from assistant.core.records import Turn, TurnState, is_timed_schedule_prompt
@@ -333,7 +342,13 @@ class TurnRunner:
         body += question
         outgoing = deliveries_of_turn(turn, schedule_heading(turn) + body, "reply" if answered else "notice", buttons)
         error = "" if answered else body
-        self._conversation.finish_turn(turn, state, reply, outgoing, self._clock(), error=error)
+        # The offline mode does at once all that it will do; a model may go on with a request in later turns.
+        carried_out = control.model == OFFLINE_MODEL and self._toolbox.has_changed(
+            self._conversation.turn_messages(turn), partial(self._tool_context, turn)
+        )
+        self._conversation.finish_turn(
+            turn, state, reply, outgoing, self._clock(), error=error, carried_out=carried_out
+        )
         self._context.discard_turn(turn.id)
         control.exit_stack.close()
         self._emit(turn, "turn", state=state, message_ids=[item.message_id for item in turn.items])
@@ -383,10 +398,3 @@ def _unanswered_calls(messages: Sequence[Message]) -> list[ToolCall]:
 
 def _result(call: ToolCall, text: str, *, ok: bool) -> Message:
     return Message("tool", text, tool_call_id=call.id, name=call.name, metadata={} if ok else {"is_error": True})
-
-
-def describe_fallback(fallback: Fallback) -> str:
-    """Describe, for API clients, which model answered and why."""
-    first, *others = fallback.failures
-    more = "".join(f"; {failure.name} did not either: {failure.reason}" for failure in others)
-    return f"{fallback.answering} answered, because {first.name} did not: {first.reason}{more}."

@@ -230,6 +230,7 @@ class StoredConversation:
         now: datetime,
         *,
         error: str = "",
+        carried_out: bool = False,
     ) -> Message | None:
         session = session_of_turn(turn)
         require_running_turn(self._db, turn)
@@ -246,13 +247,12 @@ class StoredConversation:
             self._inbox.end_items(inbox_ids, "answered" if state == "answered" else "failed", now)
             end_turn(self._db, turn, state, error, now)
             if state == "answered" and reply_id is not None:
-                answer_requests(self._db, turn.id, reply_id, now)
+                answer_requests(self._db, turn.id, reply_id, now, carried_out=carried_out)
         return logged
 
     def supersede_items(self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime) -> None:
         """Supersede items in one transaction per session, with its outgoing messages."""
-        by_session = dict.fromkeys(item.incoming.session for item in items)
-        for key in by_session:
+        for key in dict.fromkeys(item.incoming.session for item in items):
             session = self.appender.current_session(key, now)
             own_items = [item for item in items if item.incoming.session == key]
             with self._appending_items(session, own_items, None, now):

@@ -228,13 +228,14 @@ def open_request(
     )
 
 
-def answer_requests(db: Database, turn: str, reply_id: int, now: datetime) -> None:
-    """Within the transaction that ends the turn: close its questions, record the answer for tasks, and close reminder
-    requests if enough reminders were set."""
+def answer_requests(db: Database, turn: str, reply_id: int, now: datetime, *, carried_out: bool) -> None:
+    """Within the transaction that ends the turn: close its questions, record the answer for tasks, close reminder
+    requests if enough reminders were set, and everything if it was `carried_out`."""
     db.execute("UPDATE requests SET answered_by = ? WHERE turn = ?", (reply_id, turn))
     for kind, by, condition in (
         (RequestKind.ANSWER, "answer", ""),
         (RequestKind.REMINDER, "model", _REMINDERS_ARE_SET),
+        *([(RequestKind.TASK, "model", ""), (RequestKind.REMINDER, "model", "")] if carried_out else []),
     ):
         db.execute(
             f"{_CLOSE} WHERE turn = ?5 AND state = 'open' AND task = ?6{condition}",
