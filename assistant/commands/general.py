@@ -22,13 +22,6 @@ from assistant.core.records import IncomingMessage
 from assistant.core.text import shorten_line
 
 
-@dataclass(frozen=True, slots=True)
-class TextAnswer:
-    """An answer in words."""
-
-    text: str  # Markdown
-
-
 class StatusReport(Item):
     """How the assistant is. Every other field is about one part."""
 
