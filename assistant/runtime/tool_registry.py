@@ -12,7 +12,7 @@ import asyncio
 import difflib
 import json
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from assistant.core.errors import AssistantError, OutcomeUnknown, ReplicaUnavailable, StoreError
@@ -135,12 +135,6 @@ class ToolRegistry:
         """Return whether a call does more than read. What an unknown tool does is not known, so it counts."""
         tool = self._tools.get(call.name)
         return tool is None or (tool.effects != "none" and tool.needs_word(call.arguments, context))
-
-    def has_changed(self, messages: Sequence[Message], context: Callable[[ToolCall], ToolContext]) -> bool:
-        """Return whether a call of these messages did more than read, and succeeded."""
-        failed = {message.tool_call_id for message in messages if message.metadata.get("is_error")}
-        calls = (call for message in messages for call in message.tool_calls if call.id not in failed)
-        return any(self.changes(call, context(call)) for call in calls)
 
     async def run(
         self, call: ToolCall, context: ToolContext, role: str, *, raise_store_errors: bool = False

@@ -64,6 +64,7 @@ from assistant.store.script.turns import (
     answer_requests,
     end_turn,
     insert_tool_run,
+    list_message_rows,
     load_unfinished_turns,
     open_request,
     read_tool_run,
@@ -202,12 +203,7 @@ class StoredConversation:
         return self._db.read_all(read_tool_run, "SELECT * FROM tool_runs WHERE turn = ? ORDER BY id", (turn.id,))
 
     def turn_messages(self, turn: Turn) -> tuple[Message, ...]:
-        # Without a hint, the planner would read the whole session to sort by seq.
-        rows = self._db.rows(
-            "SELECT id, byte_start, byte_end FROM messages INDEXED BY messages_turn WHERE turn = ? AND session = ?"
-            " AND kind = 'message' AND hidden_by IS NULL ORDER BY seq",
-            (turn.id, turn.session),
-        )
+        rows = list_message_rows(self._db, turn)
         messages = self.views.messages_in_view(session_of_turn(turn), [row["id"] for row in rows])
         for row in rows:
             if row["id"] not in messages:

@@ -212,6 +212,16 @@ class UserRequests:
         return record.content if record.salt.strip() else FORGOTTEN_PLACEHOLDER
 
 
+def list_message_rows(db: Database, turn: Turn) -> list[Row]:
+    """Return the ids and places in the log of the turn's messages that are shown, oldest first."""
+    # Without a hint, the planner would read the whole session to sort by seq.
+    return db.rows(
+        "SELECT id, byte_start, byte_end FROM messages INDEXED BY messages_turn WHERE turn = ? AND session = ?"
+        " AND kind = 'message' AND hidden_by IS NULL ORDER BY seq",
+        (turn.id, turn.session),
+    )
+
+
 def open_request(
     db: Database, session: Session, item: InboxItem, turn: str, classify: ClassifyRequest, now: datetime
 ) -> None:
