@@ -41,6 +41,15 @@ def test_one_question_prints_the_reply_and_nothing_else(tmp_path: Path) -> None:
     assert asked.err == ""
 
 
+def test_a_conversation_that_begins_is_named_once(tmp_path: Path) -> None:
+    """A name that was misspelt would begin one unseen."""
+    home = tmp_path / "home"
+    assert run_assistant(home, "chat", "-m", "hello").err == ""
+    first = run_assistant(home, "chat", "--session", "trip", said=b"we sail on Monday\n")
+    assert first.err.startswith("A new conversation begins: trip. `assistant sessions` lists those that you have.")
+    assert run_assistant(home, "chat", "--session", "trip", "-m", "when do we sail?").err == ""
+
+
 def test_what_looks_like_a_secret_is_named_beside_the_reply_once(tmp_path: Path) -> None:
     home = tmp_path / "home"
     first = run_assistant(home, "chat", "-m", "the boiler code is 4711")

@@ -43,7 +43,7 @@ from assistant.commands.argv import (
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.records import InboxReceipt, is_answer_key
-from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_role
+from assistant.core.sessions import MAIN_SESSION, THREAD_PREFIX, parse_session_name, session_role
 from assistant.settings.settings import Settings
 
 # A daemon that is restarted while it answers comes back, or its place is taken by this process.
@@ -126,6 +126,7 @@ async def one_question(settings: Settings, text: str, session: str, json_out: bo
         with contextlib.suppress(LinkLost):
             async with open_link(settings) as link:
                 before = await read_unattended(link)
+                await remark_new_conversation(link, session)
                 printer = Printer(json_out)
                 exit_code = await _answer(link, text, session, external_id, printer)
                 print_unattended(await read_unattended(link), before, printer)
@@ -137,9 +138,20 @@ async def one_question(settings: Settings, text: str, session: str, json_out: bo
 async def from_pipe(settings: Settings, session: str, json_out: bool) -> int:
     async with open_link(settings) as link:
         before, printer = await read_unattended(link), Printer(json_out, indent=None)
+        await remark_new_conversation(link, session)
         exit_code = await answer_lines(link, read_stdin_lines(), session, printer)
         print_unattended(await read_unattended(link), before, printer)
         return exit_code
+
+
+async def remark_new_conversation(link: Link, session: str) -> None:
+    """Say that a conversation of this name begins now: the name may be a misspelt one."""
+    if session == MAIN_SESSION:
+        return
+    known = {it["session"] for it in (await link.status()).get("sessions", ())}
+    if session not in known:
+        name = session.removeprefix(THREAD_PREFIX)
+        print_remark(f"A new conversation begins: {name}. `assistant sessions` lists those that you have.")
 
 
 async def read_unattended(link: Link) -> str:
