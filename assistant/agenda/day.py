@@ -17,8 +17,8 @@ from zoneinfo import ZoneInfo
 
 from assistant.agenda.calendar_days import CalendarDays, CalendarEntry
 from assistant.agenda.day_phrases import DayRange, local_day
+from assistant.agenda.mentioned_dates import DatedMention, MentionedDates, subject_words
 from assistant.agenda.recurrence import describe_recurrence, next_due, next_due_after
-from assistant.agenda.told import ToldDates, ToldThing, subject_words
 from assistant.core.calendar import format_due, local_slot_key, utc_to_local
 from assistant.core.dataclass import dataclass
 from assistant.core.jobs import Job
@@ -68,19 +68,26 @@ class AgendaDays:
     """Reads the agenda. `zone` is that of the data folder."""
 
     def __init__(
-        self, jobs: Jobs, todos: StoredTodos, told: ToldDates, zone: ZoneInfo, calendars: CalendarDays | None = None
+        self,
+        jobs: Jobs,
+        todos: StoredTodos,
+        mentions: MentionedDates,
+        zone: ZoneInfo,
+        calendars: CalendarDays | None = None,
     ) -> None:
         self._jobs = jobs
         self._todos = todos
-        self._told = told
+        self._mentions = mentions
         self._calendars = calendars
         self.zone = zone
 
     async def read(self, scope: str, days: DayRange, now: datetime) -> DayAgenda:
         """Raises `StoreError`."""
-        things = await self._told.read(scope, now)
+        things = await self._mentions.read(scope, now)
         items = [*self._jobs_on(scope, days, now), *self._todos_on(scope, days, now)]
-        items += [item for item in self._told_on(things, days) if not any(_is_made_of(other, item) for other in items)]
+        items += [
+            item for item in self._mentioned_on(things, days) if not any(_is_made_of(other, item) for other in items)
+        ]
         remarks: tuple[str, ...] = ()
         if self._calendars is not None and scope == OWNER_SCOPE:
             entries, remarks = self._calendars.read(days, now)
@@ -129,7 +136,7 @@ class AgendaDays:
             elif late and days.first <= today <= days.last:
                 yield replace(item, day=today, time="", since=todo.due or "")
 
-    def _told_on(self, things: Sequence[ToldThing], days: DayRange) -> Iterator[AgendaItem]:
+    def _mentioned_on(self, things: Sequence[DatedMention], days: DayRange) -> Iterator[AgendaItem]:
         for thing in things:
             said_on = local_day(thing.said_at, self.zone)
             item = AgendaItem("told", thing.source, thing.text, said_on, thing.when.time, repeats=thing.when.repeats)
@@ -138,12 +145,12 @@ class AgendaDays:
                     yield replace(item, day=day, since=said_on.isoformat())
 
 
-def _is_made_of(item: AgendaItem, told: AgendaItem) -> bool:
+def _is_made_of(item: AgendaItem, mention: AgendaItem) -> bool:
     """Return whether a reminder or to-do covers what was mentioned: the same topic, and the same time if any."""
-    if item.day != told.day or told.time not in ("", item.time):
+    if item.day != mention.day or mention.time not in ("", item.time):
         return False
     words = subject_words(item.text)
-    return bool(words) and words <= subject_words(told.text)
+    return bool(words) and words <= subject_words(mention.text)
 
 
 def _entry_item(entry: CalendarEntry) -> AgendaItem:

@@ -81,7 +81,7 @@ class FileItem(Item):
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class _ListedFile:
     """A file as the listing shows it."""
 
     path: str
@@ -92,11 +92,11 @@ class _Listed:
     reason: str
 
 
-def _render_files(listed: Sequence[_Listed], zone: tzinfo) -> str:
+def _render_files(listed: Sequence[_ListedFile], zone: tzinfo) -> str:
     return "\n".join(_file_line(file, zone) for file in listed) or "No files are indexed."
 
 
-def _file_line(file: _Listed, zone: tzinfo) -> str:
+def _file_line(file: _ListedFile, zone: tzinfo) -> str:
     pages = f", {pluralize(file.pages, 'page')}" if file.pages else ""
     why = "" if file.searchable else f"; cannot be searched: it {file.reason.removeprefix('it ')}"
     return f"- {quote_text(file.path)}, {format_local_time(file.changed_at, zone)}{pages}{why}"
@@ -105,7 +105,7 @@ def _file_line(file: _Listed, zone: tzinfo) -> str:
 @files.command("list", result=list[FileItem], render=_render_files, reads=True, with_session=False)
 @click.option("--unreadable", is_flag=True, help="Only those that cannot be searched.")
 @click.option("--limit", default=1_000, show_default=True, type=click.IntRange(1, 1_000_000), help="How many.")
-async def list_files(context: CommandContext, unreadable: bool, limit: int) -> list[_Listed]:
+async def list_files(context: CommandContext, unreadable: bool, limit: int) -> list[_ListedFile]:
     """List the files that can be searched, and those that cannot.
 
     Each with its pages, or with the reason why it cannot be searched.
@@ -117,8 +117,8 @@ async def list_files(context: CommandContext, unreadable: bool, limit: int) -> l
     return [_listed(file) for file in listed]
 
 
-def _listed(file: IndexedFile) -> _Listed:
-    return _Listed(file.path, file.size, file.changed_at, file.pages, file.state == "read", file.reason)
+def _listed(file: IndexedFile) -> _ListedFile:
+    return _ListedFile(file.path, file.size, file.changed_at, file.pages, file.state == "read", file.reason)
 
 
 @dataclass(frozen=True, slots=True)

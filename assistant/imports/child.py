@@ -28,7 +28,7 @@ from assistant.imports.records import ReadOptions
 MAX_MEMORY = 768 * 1024 * 1024
 
 
-class _Watched:
+class _CountingStream:
     """Counts the bytes read from a stream."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -51,10 +51,10 @@ def _read_all(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         return
     yield {"total": sum(file.size for file in files)}
     before = 0
-    watched: list[_Watched] = []
+    watched: list[_CountingStream] = []
 
     def watch(stream: BinaryIO) -> BinaryIO:
-        watched[:] = [_Watched(stream)]
+        watched[:] = [_CountingStream(stream)]
         return cast("BinaryIO", watched[0])
 
     for file in files:

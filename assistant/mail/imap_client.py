@@ -17,7 +17,7 @@ MAX_COMMAND_BYTES = 40 * 1024 * 1024
 _LINE_COSTS = 300  # bytes that the library accepts in a line
 
 
-class _Bounded:
+class _ReadLimit:
     """Counts what a command reads. `opened` receives the socket before anything is read from it."""
 
     left = MAX_COMMAND_BYTES
@@ -46,11 +46,11 @@ class _Bounded:
             raise imaplib.IMAP4.abort("it sends more than was asked for")
 
 
-class _PlainClient(_Bounded, imaplib.IMAP4):
+class _PlainClient(_ReadLimit, imaplib.IMAP4):
     pass
 
 
-class _TlsClient(_Bounded, imaplib.IMAP4_SSL):
+class _TlsClient(_ReadLimit, imaplib.IMAP4_SSL):
     pass
 
 

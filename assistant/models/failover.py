@@ -56,7 +56,7 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class _Failed:
+class _ModelGivenUp:
     """One model is given up."""
 
     error: ModelError
@@ -117,7 +117,7 @@ class FailoverModel:
             async with aclosing(self._ask(model, request, purpose, session, turn)) as events:
                 async for event in events:
                     match event:
-                        case _Failed():
+                        case _ModelGivenUp():
                             failures.append(event.error)
                             notice = _failure_notice(event)
                             unable.append(
@@ -158,9 +158,9 @@ class FailoverModel:
 
     async def _ask(
         self, model: Model, request: ModelRequest, purpose: CallPurpose, session: str | None, turn: str | None
-    ) -> AsyncGenerator[ModelEvent | _Failed, None]:
+    ) -> AsyncGenerator[ModelEvent | _ModelGivenUp, None]:
         """Events of one model, tried again while its failures may pass. A fallback whose window is too small for the
-        conversation gets the newest turn. Ends with a `ModelReply` or a `_Failed`."""
+        conversation gets the newest turn. Ends with a `ModelReply` or a `_ModelGivenUp`."""
         attempt, may_shorten = 0, model is not self._chain[0]
         while True:
             streamed = False
@@ -185,7 +185,7 @@ class FailoverModel:
                 yield ModelNotice(retrying.text, restarted=streamed)
                 await self._sleep(wait)
             else:
-                yield _Failed(failure, streamed)
+                yield _ModelGivenUp(failure, streamed)
                 return
 
     def _wait(self, failure: ModelError, attempt: int) -> float:
@@ -208,7 +208,7 @@ def _next_step(model: Model) -> str:
     return f"Asking {_display_name(model)} instead."
 
 
-def _failure_notice(failed: _Failed) -> ModelNotice:
+def _failure_notice(failed: _ModelGivenUp) -> ModelNotice:
     why = _reason(failed.error)
     return ModelNotice(why, failed.streamed, over_budget=f"{why}." if failed.error.kind == "budget" else "")
 

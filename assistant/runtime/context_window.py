@@ -31,7 +31,7 @@ _SESSIONS_KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _CallInputs:
     """The inputs of a call, for calibration with its billed usage."""
 
     model: Model
@@ -94,7 +94,7 @@ class ContextWindow:
         self._economy = economy
         self._pacer = pacer
         self._max_output = max_output_tokens
-        self._prepared: dict[str, _Prepared] = {}  # by turn
+        self._prepared: dict[str, _CallInputs] = {}  # by turn
         self._sent: dict[str, _Sent] = {}  # by session
         self._models: dict[str, str] = {}  # by session, the model that answered last
         self._calls: dict[str, CachedCall] = {}  # by session
@@ -123,7 +123,7 @@ class ContextWindow:
         request = build_request(view, frame, limits, volatile=turn.volatile, max_output_tokens=room)
         parts = self._meter.request_parts(view, frame, model.name, terms)
         request = replace(request, cache_lifetime=lifetime, parts=parts)
-        self._prepared[turn.id] = _Prepared(model, view, terms, request, pressure.prompt_tokens)
+        self._prepared[turn.id] = _CallInputs(model, view, terms, request, pressure.prompt_tokens)
         self._estimates.remember_size(turn.id, request, model.name, pressure.prompt_tokens)
         return request
 

@@ -96,7 +96,7 @@ def _refuse(scope: Scope, status: int, error: str, headers: Mapping[str, str] | 
     return JSONResponse(error_content(scope["path"], error), status, headers)
 
 
-class _Revoked(Exception):
+class _TokenRevoked(Exception):
     """The token changed while an event stream was open: it ends, since other requests would be refused."""
 
 
@@ -129,7 +129,7 @@ class AccessGuard:
                     headers.setdefault(name, value)
                 message = {**message, "headers": headers.raw}
             elif message.get("more_body") and is_closed and not self._is_known(scope):
-                raise _Revoked
+                raise _TokenRevoked
             await send(message)
 
         refusal = self._refusal(scope)
@@ -141,7 +141,7 @@ class AccessGuard:
                 await self._serve_until(self._rules.browsers.ended(secret), scope, receive, guarded)
             else:
                 await self._app(scope, receive, guarded)
-        except _Revoked:
+        except _TokenRevoked:
             await send({"type": "http.response.body"})
 
     async def _serve_until(self, ended: asyncio.Event, scope: Scope, receive: Receive, send: Send) -> None:
@@ -160,7 +160,7 @@ class AccessGuard:
         with contextlib.suppress(asyncio.CancelledError):
             await serving
         if is_revoked:
-            raise _Revoked
+            raise _TokenRevoked
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
         host = _single_header(scope, "host")

@@ -33,7 +33,7 @@ from assistant.web.schemas_chat import (
     RowId,
     SessionChoice,
     TurnStopped,
-    Typed,
+    TypedCommand,
     check_long_files,
 )
 from assistant.web.schemas_read import as_html
@@ -83,7 +83,7 @@ def _message_routes(control: DaemonControl, reader: OwnerReadApi, terminal: Term
         return MessageAccepted.model_validate(accepted, from_attributes=True)
 
     @routes.post("/commands", responses=error_responses(413), summary="Run a command")
-    async def command(body: Typed) -> CommandAnswer:
+    async def command(body: TypedCommand) -> CommandAnswer:
         if not body.argv:
             text = await control.command(body.text, body.session, bridge=terminal.name)
             return CommandAnswer(text=text, html=as_html(text) if body.html else None)

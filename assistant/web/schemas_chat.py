@@ -132,7 +132,7 @@ class NewMessage(Body):
         )
 
 
-class Typed(Body):
+class TypedCommand(Body):
     """A command: as typed in a conversation (`text`, "/pins remove 3"), or as the words of a shell (`argv`, ["pins",
     "remove", "3"]). Give one of them. `typed` is what a command of a shell asks for: a key, or the answers of a setup.
     With `html` the answer's text is given as HTML, too."""
@@ -144,7 +144,7 @@ class Typed(Body):
     html: bool = False
 
     @model_validator(mode="after")
-    def _one_form(self) -> Typed:
+    def _one_form(self) -> TypedCommand:
         if bool(self.text) == bool(self.argv):
             raise ValueError("Give either text or argv.")
         return self

@@ -15,7 +15,7 @@ from assistant.agenda.attendance import AgendaWatch, find_agenda_problems, unatt
 from assistant.agenda.calendar_days import CalendarDays
 from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
 from assistant.agenda.day import AgendaDays
-from assistant.agenda.told import ToldDates
+from assistant.agenda.mentioned_dates import MentionedDates
 from assistant.backup.scheduler import find_backup_problems
 from assistant.calendars.service import find_calendar_problems
 from assistant.context.tokens import TokenCounter, counter_for_model
@@ -194,7 +194,7 @@ class Stores:
         self.typed_commands = SlashCommandQueue(script)
 
     def _open_agenda_days(self, zone: ZoneInfo) -> None:
-        told = ToldDates(self.history, self.journal, zone)
+        told = MentionedDates(self.history, self.journal, zone)
         calendar_days = CalendarDays(self.calendars, zone, lambda: self.calendar_settings)
         self.agenda_days = AgendaDays(self.jobs, self.todos, told, zone, calendar_days)
 

@@ -71,7 +71,7 @@ def plan_fallback(
             _shorten_rounds(draft, places)
         _shorten_old(draft, places)
         cut, compaction = _drop_oldest(draft, places, now, trigger)
-        after = _after(draft, cut, compaction)
+        after = _pressure_after(draft, cut, compaction)
     stuck = ""
     if after.ratio > limits.threshold:
         smallest = draft.minimum_context.describe()
@@ -241,7 +241,7 @@ def _prefix_size(draft: DraftView) -> PromptSize:
     return sum_sizes([draft.sizes[n] for n in (*summaries, *copies)]) + PromptSize(RECORD_TOKENS, RECORD_TOKENS * 4)
 
 
-def _after(draft: DraftView, cut: int, compaction: Compaction | None) -> Pressure:
+def _pressure_after(draft: DraftView, cut: int, compaction: Compaction | None) -> Pressure:
     prefix = [message_size(message, draft.limits.counter) for message in compaction.prefix] if compaction else []
     return draft.pressure(sum_sizes([*prefix, *draft.sizes[cut:]]))
 

@@ -44,7 +44,7 @@ def collect_key_facts(material: SummaryInput) -> dict[str, tuple[str, ...]]:
                 stated[_STATED[statement.kind]].setdefault(escape_boundaries(statement.content))
     facts = {kind: tuple(values)[-_MOST_FACTS:] for kind, values in stated.items()}
     uncapitalised = {word for _, words in spoken for word in _LOWER_WORD.findall(words)}
-    names, identifiers = _Counted(), _Counted()
+    names, identifiers = _ValueCounter(), _ValueCounter()
     for role, words in spoken:
         secrets = [words[secret.start : secret.end] for secret in find_secrets(words)]
         for kind, value in find_named_values(words):
@@ -65,7 +65,7 @@ def collect_key_facts(material: SummaryInput) -> dict[str, tuple[str, ...]]:
     return {kind: values for kind, values in facts.items() if values}
 
 
-class _Counted:
+class _ValueCounter:
     """Counts values; those said only by the assistant count from the second time."""
 
     def __init__(self) -> None:

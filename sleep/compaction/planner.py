@@ -174,7 +174,7 @@ class _CutPlanner:
         self._shorten_window(cut)
         zone = draft.limits.zone
         pending = self._pending(cut, RemovedRows(tuple(row.in_timezone(zone) for row in leaving), tokens, self.places))
-        after = self._after(pending)
+        after = self._pressure_after(pending)
         if self.trigger != "messages" and after.ratio >= draft.initial_pressure.ratio:
             return nothing
         plan = replace(nothing, after=after, shorten=pending.shortened, planned_changes=self._changes(pending))
@@ -303,7 +303,7 @@ class _CutPlanner:
 
     # ---------------------------------------------------------------------------------------------------------- telling
 
-    def _after(self, pending: PendingSummary) -> Pressure:
+    def _pressure_after(self, pending: PendingSummary) -> Pressure:
         tokens = self.summaries_tokens - (0 if self._recorded else self.budget - pending.summary_input.budget)
         tail = sum_sizes(self.draft.sizes[pending.cut :])
         return self.draft.pressure(pending.retained.size + PromptSize(tokens, 4 * tokens) + tail)

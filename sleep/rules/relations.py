@@ -200,13 +200,13 @@ def _slots(folded: str) -> Iterator[AttributeSlot]:
             value = _bare(match["value"])
             if not value or (matter in ("home", "work") and _OF_TIME.match(value)):
                 continue
-            who = match.groupdict().get("who") or _before(folded, match.start())
+            who = match.groupdict().get("who") or _text_before_verb(folded, match.start())
             subject = _subject(who)
             if matter == "home" and "mov" in match[0] and subject != SELF_SUBJECT and not _is_somebody(who):
                 continue
             yield AttributeSlot(matter, subject, value)
     for match in _PLACED.finditer(folded):
-        words = [word for word in _before(folded, match.start()).split() if word not in _ignored()]
+        words = [word for word in _text_before_verb(folded, match.start()).split() if word not in _ignored()]
         yield AttributeSlot(
             PLACE_ATTRIBUTE,
             " ".join(word.removesuffix("'s") for word in words[-3:]) or SELF_SUBJECT,
@@ -214,17 +214,19 @@ def _slots(folded: str) -> Iterator[AttributeSlot]:
         )
     for match in _FAVOURITE.finditer(folded):
         yield AttributeSlot(
-            f"favourite {match['what'].strip()}", _subject(_before(folded, match.start())), _bare(match["value"])
+            f"favourite {match['what'].strip()}",
+            _subject(_text_before_verb(folded, match.start())),
+            _bare(match["value"]),
         )
     for match in _PREFERS.finditer(folded):
         both = "|".join(sorted((match["more"], match["less"])))
-        yield AttributeSlot(f"prefers {both}", _subject(_before(folded, match.start())), match["more"])
+        yield AttributeSlot(f"prefers {both}", _subject(_text_before_verb(folded, match.start())), match["more"])
     for match in (*_MATTER.finditer(folded), *_HELD_BY.finditer(folded)):
         owner = " ".join(word for word in match["head"].split() if word not in _ignored())
         yield AttributeSlot(f"of {match['noun']}", owner, _bare(match["value"]))
 
 
-def _before(folded: str, place: int) -> str:
+def _text_before_verb(folded: str, place: int) -> str:
     """Return what precedes a verb in its clause."""
     return _CLAUSE.split(folded[max(0, place - _LONGEST_SUBJECT) : place])[-1]
 

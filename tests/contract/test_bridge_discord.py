@@ -342,5 +342,5 @@ def test_what_is_forwarded_or_replied_to_is_a_quotation() -> None:
 def test_a_position_that_cannot_be_read_is_none() -> None:
     for text in ("", "[]", "{", '{"since": "x"}', '{"newest": 3}'):
         assert DiscordPosition.parse(text) == DiscordPosition()
-    position = DiscordPosition(5).after("@1", 7).after("2", 6).after("@1", 3)
+    position = DiscordPosition(5).advance("@1", 7).advance("2", 6).advance("@1", 3)
     assert DiscordPosition.parse(str(position)) == DiscordPosition(7, {"2": 6, "@1": 7})

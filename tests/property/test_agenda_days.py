@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from assistant.agenda.day import AgendaDays, AgendaItem
 from assistant.agenda.day_phrases import DayRange
-from assistant.agenda.told import ToldDates
+from assistant.agenda.mentioned_dates import MentionedDates
 from assistant.core.calendar import utc_to_local
 from assistant.core.errors import UsageError
 from assistant.store.character.journal import StoredJournal
@@ -56,7 +56,7 @@ def test_what_is_on_is_what_will_come_each_once_and_on_its_day(
         db = Database.open(home.home.path / "todos.db", character_migrations, home.now)
         history, _ = open_history(home.home.path, BERLIN)
         try:
-            told = ToldDates(history, StoredJournal(db), BERLIN)
+            told = MentionedDates(history, StoredJournal(db), BERLIN)
             asyncio.run(check_days(home, StoredTodos(db), told, jobs, due_in, cuts))
         finally:
             history.close()
@@ -66,7 +66,7 @@ def test_what_is_on_is_what_will_come_each_once_and_on_its_day(
 async def check_days(
     home: AgendaHome,
     todos: StoredTodos,
-    told: ToldDates,
+    told: MentionedDates,
     jobs: Sequence[tuple[str, str]],
     due_in: Sequence[int],
     cuts: Sequence[int],

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from assistant.agenda.day_phrases import parse_days
-from assistant.agenda.told import find_told_things
+from assistant.agenda.mentioned_dates import find_dated_mentions
 from assistant.core.memories import JournalEntry
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
@@ -31,7 +31,7 @@ def told(*texts: str, entries: Sequence[JournalEntry] = ()) -> list[tuple[str, s
         LogRecord(n, n, MONDAY + timedelta(minutes=5 * n), "main", 1, "owner", "message", "user", text, "", "")
         for n, text in enumerate(texts, 1)
     ]
-    return [(it.text, str(it.when.day), it.when.time) for it in find_told_things(records, entries, BERLIN)]
+    return [(it.text, str(it.when.day), it.when.time) for it in find_dated_mentions(records, entries, BERLIN)]
 
 
 CORRECTED = [
@@ -100,7 +100,7 @@ def test_what_differs_by_a_number_is_two_things() -> None:
 
 def test_birthdays_of_two_in_a_sentence_are_two() -> None:
     text = "My sister's birthday is on 14 February, my brother's on 2 March."
-    things = find_told_things(
+    things = find_dated_mentions(
         [LogRecord(1, 1, MONDAY, "main", 1, "owner", "message", "user", text, "", "")], [], BERLIN
     )
     assert [(it.when.day.strftime("%d %B"), it.when.repeats) for it in things if it.when.day] == [

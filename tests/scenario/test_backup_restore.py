@@ -15,7 +15,7 @@ from assistant.settings.home import Home
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.backup.restore import (
     _mark,
-    _Marked,
+    _RestoreMarker,
     finish_interrupted_restore,
     is_restore_interrupted,
     list_occupants,
@@ -170,7 +170,7 @@ def _cut_off(home: BackupHome, path: Path, moved: int, tmp_path: Path) -> None:
     shutil.move(tmp_path / "new", staging_folder(home.path))
     shutil.rmtree(staging_folder(home.path) / "run", ignore_errors=True)
     staying = (home.path / "script.db", home.path / "log", home.path / "memory")[:moved]
-    _mark(home.path, _Marked("before-restore-1", (), settings=True, out=False))
+    _mark(home.path, _RestoreMarker("before-restore-1", (), settings=True, out=False))
     (home.path / "before-restore-1").mkdir()
     for one in staying:
         one.rename(home.path / "before-restore-1" / one.name)

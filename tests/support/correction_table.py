@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.told import find_told_things
+from assistant.agenda.mentioned_dates import find_dated_mentions
 from assistant.core.records import LogRecord
 from assistant.core.text import fold_text
 from sleep.rules.extract_statements import SourcedStatement, extract_from_conversation
@@ -97,7 +97,7 @@ def _of_agenda(row: dict[str, Any], records: list[LogRecord]) -> list[str]:
     if "days" not in row:
         return []
     own = [record for record in records if record.role == "user"]
-    things = find_told_things(own, [], ZoneInfo("UTC"))
+    things = find_dated_mentions(own, [], ZoneInfo("UTC"))
     first = MONDAY.date()
     days = {first + timedelta(days=n) for n in range(300)}
     on = sorted(next((day for day in sorted(days) if thing.when.is_on(day, first)), date.max) for thing in things)

@@ -73,7 +73,7 @@ class DiscordPosition:
     def __str__(self) -> str:
         return json.dumps({"since": self.since, "newest": self.newest}, separators=(",", ":"))
 
-    def after(self, place: str, message: int) -> DiscordPosition:
+    def advance(self, place: str, message: int) -> DiscordPosition:
         newest = {key: value for key, value in self.newest.items() if key != place}
         newest[place] = max(message, self.newest.get(place, 0))
         for key in list(newest)[:-_MAX_PLACES]:

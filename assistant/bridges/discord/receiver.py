@@ -101,7 +101,7 @@ class DiscordReceiver:
         elif arrival is not None:
             place = form.place_of(arrival.target, arrival.room)
             if arrival.room is None and place not in self._position.newest:
-                self._position = self._position.after(place, int(arrival.external_id.rpartition(":")[2]) - 1)
+                self._position = self._position.advance(place, int(arrival.external_id.rpartition(":")[2]) - 1)
                 self._inbound.save_position(_BRIDGE, str(self._position))
             await self._inbound.receive(arrival)
             self._position = DiscordPosition.parse(arrival.position)
@@ -154,7 +154,7 @@ class DiscordReceiver:
         text = "\n".join(part for part in (self._text(message), *missing) if part)
         if not text.strip() and not media:
             return None
-        position = str(self._position.after(form.place_of(channel, room), int(identity)))
+        position = str(self._position.advance(form.place_of(channel, room), int(identity)))
         return InboundMessage(
             _BRIDGE,
             identity,

@@ -80,7 +80,7 @@ class SlackPosition:
     def __str__(self) -> str:
         return json.dumps(self.newest, separators=(",", ":"))
 
-    def after(self, place: str, ts: str) -> SlackPosition:
+    def advance(self, place: str, ts: str) -> SlackPosition:
         """Return the position after a message. Newest threads are last, and their number is limited."""
         newest = {key: value for key, value in self.newest.items() if key != place}
         newest[place] = max(ts, self.newest.get(place, ""))

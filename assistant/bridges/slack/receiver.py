@@ -128,7 +128,7 @@ class SlackReceiver:
                 if self._is_first:
                     answer = await self._api.call(self._api.web.conversations_history(channel=channel, limit=1))
                     newest = next((str(message["ts"]) for message in answer["messages"]), "0")
-                    self._position = self._position.after(channel, newest)
+                    self._position = self._position.advance(channel, newest)
                 else:
                     await self._read_channel(channel)
             except SlackRefusal as refusal:
@@ -176,7 +176,7 @@ class SlackReceiver:
             if newest_reply > self._position.newest.get(form.format_target(channel, message["ts"]), oldest or "0"):
                 await self._read_thread(channel, message["ts"])
         if messages:
-            self._position = self._position.after(channel, str(messages[-1]["ts"]))
+            self._position = self._position.advance(channel, str(messages[-1]["ts"]))
 
     async def _read_thread(self, channel: str, thread: str) -> None:
         place = form.format_target(channel, thread)
@@ -195,7 +195,7 @@ class SlackReceiver:
             for message in answer["messages"]:
                 if message["ts"] > oldest:
                     await self._hand_in(await self._read_safely(self._read_message(channel, message)))
-                    self._position = self._position.after(place, str(message["ts"]))
+                    self._position = self._position.advance(place, str(message["ts"]))
             cursor = (answer.get("response_metadata") or {}).get("next_cursor", "")
             if not cursor:
                 return
@@ -297,7 +297,7 @@ class SlackReceiver:
             room,
             "" if room is None else await self._channel_name(channel),
             addressed,
-            str(self._position.after(place, ts) if ts else self._position),
+            str(self._position.advance(place, ts) if ts else self._position),
         )
 
     async def _text(self, message: JsonObject) -> str:

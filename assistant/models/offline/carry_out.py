@@ -89,7 +89,7 @@ Reader = Callable[[str, Sequence[ListedItem], PlanContext], Plan]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NoOrder:
     """A sentence that tells or asks something, and is no order."""
 
     used: int  # so many results were read to see it
@@ -98,18 +98,18 @@ class Told:
     names_item: bool = True  # or may: nothing was read
 
 
-def run_plan(text: str, results: Sequence[str], context: PlanContext, *, corrects: bool) -> ToolStep | str | Told:
+def run_plan(text: str, results: Sequence[str], context: PlanContext, *, corrects: bool) -> ToolStep | str | NoOrder:
     """The next call, or the answer, or that it is no order. `corrects`: it has the form of a correction, which changes
     something that is there or what was told, and sets nothing new."""
     return _run(carry_out(text, context, corrects=corrects), results)
 
 
-def run_look_up(text: str, results: Sequence[str], context: PlanContext) -> ToolStep | str | Told:
+def run_look_up(text: str, results: Sequence[str], context: PlanContext) -> ToolStep | str | NoOrder:
     """As `run_plan`, for a question that nothing told answers."""
     return _run(look_up(text, context), results)
 
 
-def _run(plan: Plan, results: Sequence[str]) -> ToolStep | str | Told:
+def _run(plan: Plan, results: Sequence[str]) -> ToolStep | str | NoOrder:
     used = 0
     try:
         step = next(plan)
@@ -120,7 +120,7 @@ def _run(plan: Plan, results: Sequence[str]) -> ToolStep | str | Told:
     except StopIteration as end:
         return str(end.value)
     except OtherAnswer as other:
-        return Told(used, other.asks, other.sure, other.names_item)
+        return NoOrder(used, other.asks, other.sure, other.names_item)
     except ToolFailedError as error:
         return f"That did not work: {error}"
 

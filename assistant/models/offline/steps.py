@@ -21,7 +21,7 @@ from assistant.core.quoting import (
     quote_block,
 )
 from assistant.core.text import pluralize, shorten
-from assistant.models.offline.carry_out import MAYBE_AN_ORDER, UNCLEAR_ORDER, Told, run_look_up, run_plan
+from assistant.models.offline.carry_out import MAYBE_AN_ORDER, UNCLEAR_ORDER, NoOrder, run_look_up, run_plan
 from assistant.models.offline.file_answers import answer_from_files, search_files
 from assistant.models.offline.order_signs import commands, is_likely_told, may_be_request, tells_need
 from assistant.models.offline.parse import (
@@ -126,7 +126,7 @@ def _note(note: Note, context: StepContext) -> str:
 
 def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolStep | str:
     step = run_plan(request.text, results, _plan_context(context), corrects=isinstance(request.otherwise, Correction))
-    if isinstance(step, Told):
+    if isinstance(step, NoOrder):
         if isinstance(request.otherwise, Note) and step.asks and not tells_need(request.text):
             return _answer(as_question(request.text), results[step.used :], context)
         is_open = isinstance(request.otherwise, Note) or may_be_request(request.text)
@@ -190,7 +190,7 @@ def _answer(question: Question, results: Sequence[str], context: StepContext) ->
         if name := _name_from_setup(question, context):
             return name
         planned = run_look_up(question.text, results[searched:], _plan_context(context))
-        if not isinstance(planned, Told):
+        if not isinstance(planned, NoOrder):
             return planned
         if context.has_files:
             read = results[searched + planned.used :]

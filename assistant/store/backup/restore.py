@@ -37,7 +37,7 @@ _SETTINGS = "config.toml"
 
 
 @dataclass(frozen=True, slots=True)
-class _Marked:
+class _RestoreMarker:
     """The marker of a restore in progress."""
 
     aside: str  # where the old data folder is moved; "" for nowhere
@@ -112,13 +112,13 @@ def replace_home(home: Path, now: datetime, excluded: Collection[str] = (), *, w
         sync_directory(staging_folder(home))
         aside = _free_name(home, now) if list_occupants(home, excluded, whole=whole) else ""
         settings = (staging_folder(home) / _SETTINGS).exists()
-        _mark(home, _Marked(aside, tuple(sorted(excluded)), settings, out=False, whole=whole))
+        _mark(home, _RestoreMarker(aside, tuple(sorted(excluded)), settings, out=False, whole=whole))
     return _go_on(home)
 
 
 def _go_on(home: Path) -> str:
     with _explained(home):
-        marked = from_json(_Marked, (home / _MARKER).read_bytes())
+        marked = from_json(_RestoreMarker, (home / _MARKER).read_bytes())
         if not marked.out:
             _move_out(home, marked)
             _mark(home, replace(marked, out=True))
@@ -130,7 +130,7 @@ def _go_on(home: Path) -> str:
     return marked.aside
 
 
-def _move_out(home: Path, marked: _Marked) -> None:
+def _move_out(home: Path, marked: _RestoreMarker) -> None:
     if not marked.aside:
         return
     aside = home / marked.aside
@@ -157,7 +157,7 @@ def _move_in(home: Path) -> None:
     new.rmdir()
 
 
-def _mark(home: Path, marked: _Marked) -> None:
+def _mark(home: Path, marked: _RestoreMarker) -> None:
     """Durable on return."""
     fresh = home / f"{_MARKER}.new"
     fresh.write_text(dump_json(marked), encoding="utf-8")

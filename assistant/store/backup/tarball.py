@@ -75,7 +75,7 @@ class BackupWriter:
             content = file.read(size) if size <= _WHOLE else None
             size = size if content is None else len(content)
             member = _member(name, size, state.st_mode, state.st_mtime)
-            measured = _Measured(file if content is None else io.BytesIO(content))
+            measured = _HashingReader(file if content is None else io.BytesIO(content))
             try:
                 self._tar.addfile(member, measured)  # type: ignore[arg-type]
             except OSError as error:
@@ -104,7 +104,7 @@ class BackupWriter:
         self._file.close()
 
 
-class _Measured:
+class _HashingReader:
     """Hashes bytes as they are read."""
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -309,12 +309,12 @@ def _read_table(
             backwards = ", ".join(f"{key} DESC" for key in keys)
             yield from _read_until_error(source, f"{select} ORDER BY {backwards}", ())
         return
-    first = _Bound()
+    first = _LastRow()
     whole = yield from first.watch(_read_until_error(source, f"{select} NOT INDEXED ORDER BY rowid", ()))
     if whole:
         return
     note_hole()
-    last = _Bound()
+    last = _LastRow()
     yield from last.watch(_read_until_error(source, f"{select} NOT INDEXED ORDER BY rowid DESC", ()))
     if last.rowid is None:
         # The end of the table is unknown: search up to the largest possible id.
@@ -323,7 +323,7 @@ def _read_table(
 
 
 @dataclass
-class _Bound:
+class _LastRow:
     """The last row id that was read."""
 
     rowid: int | None = None
@@ -348,7 +348,7 @@ def _read_gap(source: sqlite3.Connection, select: str, low: int, high: int) -> I
         if low > high:
             continue
         sql = f"{select} NOT INDEXED WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
-        bound = _Bound()
+        bound = _LastRow()
         whole = yield from bound.watch(_read_until_error(source, sql, (low, high)))
         if not whole and low < high:
             low = low if bound.rowid is None else bound.rowid + 1

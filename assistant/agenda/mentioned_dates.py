@@ -79,7 +79,7 @@ _NO_SUBJECTS = STOP_WORDS | DAY_WORDS | frozenset(_NO_SUBJECT.split())
 
 
 @dataclass(frozen=True, slots=True)
-class ToldThing:
+class DatedMention:
     """Something mentioned with a day."""
 
     text: str
@@ -98,7 +98,7 @@ class _Words:
     source: int
 
 
-class ToldDates:
+class MentionedDates:
     """Reads mentioned dates. `zone` determines days."""
 
     def __init__(self, history: StoredHistory, journal: StoredJournal, zone: ZoneInfo) -> None:
@@ -106,18 +106,20 @@ class ToldDates:
         self._journal = journal
         self._zone = zone
 
-    async def read(self, scope: str, now: datetime) -> list[ToldThing]:
+    async def read(self, scope: str, now: datetime) -> list[DatedMention]:
         """Return what is currently valid. Raises `StoreError`."""
         entries = self._journal.list_current(scope, limit=_MOST_ENTRIES)
         # Many messages would block the event loop; the journal belongs to its thread.
         return await asyncio.to_thread(self._find, scope, now, entries)
 
-    def _find(self, scope: str, now: datetime, entries: Sequence[JournalEntry]) -> list[ToldThing]:
+    def _find(self, scope: str, now: datetime, entries: Sequence[JournalEntry]) -> list[DatedMention]:
         records = self._history.list_user_messages(scope, now - _MESSAGES_FOR, limit=_MOST_MESSAGES)
-        return find_told_things(records, entries, self._zone)
+        return find_dated_mentions(records, entries, self._zone)
 
 
-def find_told_things(records: Sequence[LogRecord], entries: Sequence[JournalEntry], zone: ZoneInfo) -> list[ToldThing]:
+def find_dated_mentions(
+    records: Sequence[LogRecord], entries: Sequence[JournalEntry], zone: ZoneInfo
+) -> list[DatedMention]:
     """Return the dates in messages and journal entries, as last corrected."""
     read = {record.id for record in records}
     texts = chain(
@@ -133,8 +135,8 @@ def find_told_things(records: Sequence[LogRecord], entries: Sequence[JournalEntr
 
 
 @lru_cache(maxsize=4)
-def _find_in_texts(texts: tuple[_Words, ...], zone: ZoneInfo) -> tuple[ToldThing, ...]:
-    things: list[ToldThing] = []
+def _find_in_texts(texts: tuple[_Words, ...], zone: ZoneInfo) -> tuple[DatedMention, ...]:
+    things: list[DatedMention] = []
     for words in texts:
         for thing in _things_in(words, zone):
             _take_in(things, thing)
@@ -142,11 +144,11 @@ def _find_in_texts(texts: tuple[_Words, ...], zone: ZoneInfo) -> tuple[ToldThing
 
 
 @lru_cache(maxsize=2 * (_MOST_MESSAGES + _MOST_ENTRIES))
-def _things_in(words: _Words, zone: ZoneInfo) -> tuple[ToldThing, ...]:
+def _things_in(words: _Words, zone: ZoneInfo) -> tuple[DatedMention, ...]:
     return tuple(_read_things(words, zone))
 
 
-def _read_things(words: _Words, zone: ZoneInfo) -> Iterator[ToldThing]:
+def _read_things(words: _Words, zone: ZoneInfo) -> Iterator[DatedMention]:
     text = words.text
     if not (_MAY_NAME_DAY.search(text) or _CANCELS.search(text)) or _ASKS.match(text.strip()):
         return
@@ -168,7 +170,9 @@ def _read_things(words: _Words, zone: ZoneInfo) -> Iterator[ToldThing]:
             # "My sister's birthday is on 14 February, my brother's on 2 March."
             when = replace(when, yearly=when.yearly or find_day(sentence.own_text, said_on).yearly)
             if when != NamedDay() or _CANCELS.search(own):
-                yield ToldThing(text, when, words.said_at, words.source, subject_words(own) | find_other_numbers(own))
+                yield DatedMention(
+                    text, when, words.said_at, words.source, subject_words(own) | find_other_numbers(own)
+                )
 
 
 def subject_words(own: str) -> frozenset[str]:
@@ -188,7 +192,7 @@ def _dated_parts(sentence: Sentence, said_on: date) -> list[tuple[str, str]]:
     return [(text.strip(), own if not dated or find_day(own, said_on).names_day else dated[0])]
 
 
-def _take_in(things: list[ToldThing], new: ToldThing) -> None:
+def _take_in(things: list[DatedMention], new: DatedMention) -> None:
     """Add what was mentioned, or correct earlier things with it."""
     earlier = _meant(things, new)
     if earlier is None:
@@ -204,11 +208,11 @@ def _take_in(things: list[ToldThing], new: ToldThing) -> None:
     things.append(replace(new, text=text, when=when, words=earlier.words | new.words))
 
 
-def _are_separate(new: ToldThing, thing: ToldThing) -> bool:
+def _are_separate(new: DatedMention, thing: DatedMention) -> bool:
     return are_separate_doings(parse_entry(new.text).statement, parse_entry(thing.text).statement)
 
 
-def _meant(things: Sequence[ToldThing], new: ToldThing) -> ToldThing | None:
+def _meant(things: Sequence[DatedMention], new: DatedMention) -> DatedMention | None:
     """Return earlier things that are corrected, cancelled, or repeated."""
     for thing in things:
         says_again = new.words and new.words == thing.words and thing.when.yearly == new.when.yearly
