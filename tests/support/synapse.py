@@ -44,6 +44,7 @@ trusted_key_servers: []
 suppress_key_server_warning: true
 bcrypt_rounds: 4
 presence: {{enabled: false}}
+caches: {{sync_response_cache_duration: 0}}
 rc_message: {freely}
 rc_registration: {freely}
 rc_login: {{address: {freely}, account: {freely}, failed_attempts: {freely}}}
