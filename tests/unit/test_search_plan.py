@@ -24,7 +24,7 @@ def room(tmp_path: Path) -> Iterator[SearchHome]:
 
 
 def test_two_stages_find_what_an_exact_score_of_everything_finds(tmp_path: Path) -> None:
-    made = generated_home(1000, facts=30, cache=tmp_path)
+    made = generated_home(2000, facts=30, cache=tmp_path)
     first = {}
     for bounds in (
         SearchLimits(small_collection=10**6),
