@@ -145,7 +145,7 @@ def settings() -> str:
         head, _, key = row.key.partition(".")
         if key and head != section:
             section = head
-            lines += [f"## [{section}]", ""]
+            lines += [f"## [{section}]", "", row.section, ""]
         if key:
             lines += [
                 f"### {row.key}",
