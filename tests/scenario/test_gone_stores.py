@@ -147,6 +147,28 @@ async def test_the_write_ahead_log_of_a_missing_store_is_not_applied_to_the_one_
         assert "The boat is called Albatross." in said_in(it) and todos(it) == ["oil the mast"]
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "SET migration_set = 'charactes' WHERE name LIKE '0004%'",
+        "SET migration_set = 'charactes' WHERE name LIKE '0010%'",
+        "SET name = '0004_as_oe' WHERE name LIKE '0004%'",
+        "SET name = '0007_todo_lisus' WHERE name LIKE '0007%'",
+        "SET name = '00:7_todo_lists' WHERE name LIKE '0007%'",
+        "SET name = '1007_todo_lists' WHERE name LIKE '0007%'",
+    ],
+)
+async def test_a_damaged_list_of_migrations_is_said_and_repaired(tmp_path: Path, damage: str) -> None:
+    await live(tmp_path, "Hello.", todo="oil the mast")
+    with closing(sqlite3.connect(tmp_path / "character.db")) as db, db:
+        db.execute(f"UPDATE _sqlite_migrations {damage}")
+    with pytest.raises(StoreLost, match=r"character\.db is damaged.*verify --repair"):
+        Stores(settings_of(tmp_path), LATER)
+    repair(tmp_path)
+    async with run_app(tmp_path) as it:
+        assert todos(it) == ["oil the mast"]
+
+
 async def test_rows_that_name_another_conversation_by_mistake_log_nothing_twice(tmp_path: Path) -> None:
     await live(tmp_path, "The boat is called Albatross.", "The boat was sold to Ines.")
     with closing(sqlite3.connect(tmp_path / "script.db")) as db, db:
