@@ -39,7 +39,7 @@ class ApiDescription:
 
 
 async def _make_in_child() -> bytes:
-    environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PATH": os.environ.get("PATH", "")}
+    environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = await asyncio.create_subprocess_exec(
         *_COMMAND, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=environment, start_new_session=True
     )
