@@ -16,7 +16,7 @@ from assistant.service.presence import advise_to_stay
 from assistant.store.script.jobs import Jobs
 
 # A chat that stays open until then is enough to omit the warning.
-_NOTHING_WILL_RUN = "Nothing runs the assistant once this ends, and reminders come only while it runs."
+_NOTHING_WILL_RUN = "Reminders come only while the assistant runs, and nothing runs it once you leave."
 # For people other than the owner, who cannot change it.
 NOBODY_SAYS_WHETHER = "It comes only if the assistant is running at that time, which is not certain."
 # Number of clock checks after which something due that did not run needs attention.

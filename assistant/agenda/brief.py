@@ -61,7 +61,7 @@ class Brief:
     approvals: tuple[BriefApproval, ...]
     promised: tuple[BriefRequest, ...]  # answered, but not reported as done
     unanswered: tuple[BriefRequest, ...]
-    learned: int  # memories made by the last night
+    learned: int  # memories made by the last sleep of the last 24 hours
 
     @property
     def is_empty(self) -> bool:
@@ -121,9 +121,9 @@ def format_brief(brief: Brief) -> str:
         *_section(f"{format_due(brief.day.isoformat())}:", brief.today, format_item, "/agenda"),
         *_section("Overdue:", brief.overdue, format_item, "/agenda"),
         *_section("Waiting for your yes or no:", brief.approvals, _approval_line, "/approvals"),
-        *_section("I said I would, and have not said that it is done:", brief.promised, _request_line, "/requests"),
+        *_section("You asked for this, and it is not marked as done:", brief.promised, _request_line, "/requests"),
         *_section("Not answered yet:", brief.unanswered, _request_line, "/requests"),
-        *([f"I learned {learned} last night; `/memory changes` shows what changed."] if brief.learned else []),
+        *([f"I learned {learned} in my last sleep; `/memory changes` shows what changed."] if brief.learned else []),
     ]
     nothing = f"Nothing is planned for {format_due(brief.day.isoformat())}, and nothing is open."
     return "\n\n".join(parts if not brief.is_empty else [nothing, *parts])

@@ -76,10 +76,11 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(context, args)
         except click.UsageError as error:
-            from assistant.commands.argv import expand_alias  # only where it is needed
+            from assistant.commands.argv import OTHER_NAMES, expand_alias  # only where it is needed
 
-            meant = expand_alias(args[:1])
-            found = [" ".join(meant)] if meant[0] in self._names else difflib.get_close_matches(args[0], self._names, 1)
+            meant = OTHER_NAMES.get(args[0].lower(), " ".join(expand_alias(args[:1])))
+            known = meant.split()[0] in self._names
+            found = [meant] if known else difflib.get_close_matches(args[0], self._names, 1)
             for near in found:
                 line = shlex.join([*context.command_path.split(), *near.split(), *args[1:]])
                 message = f"{error.message} Did you mean `{line}`?"
@@ -109,6 +110,20 @@ def run_and_exit(command: click.Command) -> NoReturn:
     sys.exit(code)
 
 
+def _in_plain_words(error: click.ClickException) -> click.ClickException:
+    """Return the error for people; where a command wants a number of a list, with what shows that list."""
+    from assistant.commands.argv import explain_wrong_value  # only where it is needed
+
+    if type(error) is not click.BadParameter:
+        return error
+    said = explain_wrong_value(error.message)
+    above = error.ctx.parent if error.ctx is not None else None
+    is_listed = above is not None and isinstance(above.command, click.Group) and "list" in above.command.commands
+    if above is not None and is_listed and said.endswith("is not a number."):
+        said = f"{said} `{above.command_path}` lists them with their numbers."
+    return click.BadParameter(said, error.ctx, error.param, error.param_hint)
+
+
 def escape_unencodable(stream: io.TextIOWrapper) -> None:
     """Have characters that the terminal's encoding does not know written as their numbers, and none of them lost."""
     if stream.errors == "strict":
@@ -122,7 +137,7 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
         code = command.main(with_help_option(command, arguments), prog_name=command.name, standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        _in_plain_words(error).show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED

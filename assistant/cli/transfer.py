@@ -93,6 +93,10 @@ def _open_target(path: Path) -> Iterator[_Target]:
     except FileExistsError:
         raise HomeError(f"{path} exists already. Nothing was written; name another.") from None
     except OSError as error:
+        if not path.exists():
+            raise HomeError(
+                f"{path} cannot be made: {error.strerror}. Nothing was written; name another place."
+            ) from None
         raise HomeError(f"{path} was not written to its end: {error.strerror}. Remove it, then try again.") from None
 
 

@@ -40,7 +40,7 @@ def open_page(only_print: bool) -> web_commands.PageLink:
     settings = load_effective_settings()
     if not _listens(settings):
         _, problem = find_address(settings)
-        raise UsageError(f"There is no page to open. {problem or _WEB_IS_OFF}")
+        raise UsageError(problem or f"There is no page to open. {_WEB_IS_OFF}")
     answer = run_once(settings, ["web", "link"])
     link = web_commands.PageLink(**answer.value)
     if only_print or not _open_in_browser(settings.home, link.url):
@@ -117,12 +117,12 @@ def read_web_report(home: Home) -> dict[str, str] | None:
 def _why_nothing_listens(home: Home) -> str:
     """Why nobody is answered at the web API's address, and what to do; "" where it listens."""
     if not is_home_served(home.path):
-        return "Nothing listens there now: the assistant is not running. `assistant run` starts it."
+        return "There is no page now: the assistant is not running. `assistant run` starts it."
     web = read_web_report(home)
     if web is None and lock_role(home.path) != "daemon":
-        return "Nothing listens there now: a chat has the assistant. `assistant run` takes it over and listens."
+        return "There is no page now: only a chat runs the assistant. `assistant run` takes it over, with the page."
     if web is None:
-        return "Nothing listens there yet: web.port takes effect when the assistant is started again."
+        return "There is no page yet: web.port takes effect when the assistant is started again."
     return "" if web["address"] else f"Nothing listens there: {' '.join(web['problems'])}"
 
 

@@ -19,6 +19,30 @@ ALIASES = {
     "pair": ("people", "pair"),
     "start": ("help",),  # what Telegram sends when a person opens the conversation
 }
+# What people call a command of a shell before they know its name.
+OTHER_NAMES = {
+    "ask": "chat",
+    "delete": "forget",
+    "end": "reset",
+    "history": "log",
+    "journal": "memory list",
+    "link": "people link",
+    "logs": "service logs",
+    "new": "reset",
+    "page": "open",
+    "remember": "chat",
+    "reminder": "remind",
+    "restore": "backup restore",
+    "say": "chat",
+    "settings": "config",
+    "start": "run",
+    "talk": "chat",
+    "task": "todo",
+    "tasks": "todo",
+    "token": "web token",
+    "tokens": "context",
+    "ui": "open",
+}
 # The commands that a conversation knows: offered for completion, and told from messages that begin with a slash.
 _NAMES = """
 help status model usage agenda brief todo session sessions reset compact context branch pin unpin pins requests done
@@ -49,6 +73,7 @@ _CHAT_ONLY = frozenset({"/help", "/model", "/session", "/retry", "/start", "/sto
 _TOKEN = re.compile(
     r'(?P<lead>--[\w-]+=)?(?:"(?P<double>[^"]*)"|“(?P<curly>[^“”]*)”|\'(?P<single>[^\']*)\')(?=\s|$)|\S+'
 )
+_NO_INTEGER = re.compile(r"is not a valid integer(?: range)?")
 _COMMAND = re.compile(r"\s*/(?P<name>[^\W\d_]+)(?:@\w+)?[.,:;?!]*(?!\S)")
 _NAMED = re.compile(r"`/(\w+)(?=[ `])")
 
@@ -98,6 +123,11 @@ def expand_alias(argv: Sequence[str]) -> list[str]:
         return []
     name = argv[0].lower()
     return [*ALIASES.get(name, (name,)), *argv[1:]]
+
+
+def explain_wrong_value(text: str) -> str:
+    """The message of a command line that click refused, in the words of people."""
+    return _NO_INTEGER.sub("is not a whole number", text).replace("is not a valid float", "is not a number")
 
 
 def rewrite_for_shell(text: str) -> str:

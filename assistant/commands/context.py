@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.backup.scheduler import BackupScheduler
     from assistant.calendars.service import CalendarService
     from assistant.core.memories import SleepReport
+    from assistant.core.messages import ToolCall
+    from assistant.core.ports import ToolContext
     from assistant.core.records import InboxReceipt, IncomingMessage
     from assistant.erasure.service import ErasureService
     from assistant.gateway.bridge_operations import BridgeOperations
@@ -120,7 +122,7 @@ class CommandServices:
     is_running: Callable[[str], bool]  # whether an answer is being written in a session
     status: Callable[[], Mapping[str, Any]]
     status_lines: Callable[[Mapping[str, Any]], Sequence[str]]  # a report as people read it
-    tool_effects: Callable[[str], str]  # of a tool by its name, "none" where it only reads
+    tool_changes: Callable[[ToolCall, ToolContext], bool]  # whether a call does more than read
     terminal: str  # the bridge of the terminals on this machine
     erasure: ErasureService
     approvals: ApprovalService

@@ -177,8 +177,9 @@ def _render_added(result: AddResult, zone: tzinfo) -> str:
     if result.files:
         pages = f", {pluralize(result.pages, 'page')}" if result.pages else ""
         count = len(result.files) - result.not_searchable
-        can = "searchable" if count == len(result.files) else f"{count} of them searchable"
-        lines.append(f"{pluralize(len(result.files), 'file')}{pages}, {can}.")
+        every = "it can" if len(result.files) == 1 else "they can"
+        can = every if count == len(result.files) else f"{count} of them can"
+        lines.append(f"Added {pluralize(len(result.files), 'file')}{pages}; {can} be searched.")
     closed = [file for file in result.files if not file.searchable]
     lines += [f"- {quote_text(file.path)} cannot be searched: it {file.reason}." for file in closed[:_MOST_NAMED]]
     if len(closed) > _MOST_NAMED:

@@ -15,17 +15,11 @@ from assistant.commands.table import Item, TableCommand
 from assistant.core.approvals import NOT_DONE
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import NothingYet, UsageError
-from assistant.core.messages import ABORTED_MARKER, Message
+from assistant.core.messages import ABORTED_MARKER, Message, ToolCall
 from assistant.core.permissions import ALL_ROLES
+from assistant.core.ports import ToolContext
 from assistant.core.records import IncomingMessage
 from assistant.core.text import shorten_line
-
-
-@dataclass(frozen=True, slots=True)
-class TextAnswer:
-    """An answer in words."""
-
-    text: str  # Markdown
 
 
 class StatusReport(Item):
@@ -193,18 +187,24 @@ def _effects(context: CommandContext, exchange: Sequence[Message]) -> list[str]:
     """What already left the conversation: replies that were sent, tools that changed something."""
     turns = dict.fromkeys(str(m.metadata["turn"]) for m in exchange if "turn" in m.metadata)
     replies = [item for turn in turns for item in context.stores.outbox.list_by_turn(turn) if item.state == "sent"]
-    effects = context.services.tool_effects
+    own = ToolContext(context.session, context.scope, "", "", context.now)
     not_done = {m.tool_call_id for m in exchange if m.role == "tool" and m.content.startswith(NOT_DONE)}
     calls = [
         call
         for message in exchange
         for call in message.tool_calls
-        if effects(call.name) != "none" and call.id not in not_done
+        if call.id not in not_done and context.services.tool_changes(call, own)
     ]
     return [
         *(f"sent on {reply.outgoing.bridge}: {_words(reply.outgoing.body)!r}" for reply in replies),
-        *(f"tool `{call.name}` ran with {dict(call.arguments)}" for call in calls),
+        *(f"{call.name.replace('_', ' ')}: {_arguments(call)}" for call in calls),
     ]
+
+
+def _arguments(call: ToolCall) -> str:
+    values = {name: value for name, value in call.arguments.items() if value not in (None, "", [], {})}
+    texts = {name: ", ".join(map(str, it)) if isinstance(it, list) else str(it) for name, it in values.items()}
+    return ", ".join(f"{name} {shorten_line(text, 60)}" for name, text in texts.items())
 
 
 def _words(text: str) -> str:

@@ -218,7 +218,10 @@ async def add(context: CommandContext, number: int, pieces: Sequence[str]) -> Ad
         batches = [batch_from_json(raw) for raw in json.loads("".join(pieces))]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UsageError("That is no list of imported messages. Nothing was changed.") from None
-    counts = ImportCounts(conversations=context.stores.imports.open_conversations(batches, context.now))
+    given = sum(len(batch.messages) for batch in batches)
+    batches = [context.stores.imports.without_own(batch) for batch in batches]
+    own = given - sum(len(batch.messages) for batch in batches)
+    counts = ImportCounts(conversations=context.stores.imports.open_conversations(batches, context.now), known=own)
     for batch in batches:
         if context.services.erasure.is_running():
             # What is being forgotten must not come back meanwhile.

@@ -25,7 +25,7 @@ from typing import Annotated, Any, get_type_hints
 import click
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 
-from assistant.commands.argv import Token, find_mistyped, join_words, with_examples
+from assistant.commands.argv import Token, explain_wrong_value, find_mistyped, join_words, with_examples
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import NothingYet, UsageError
@@ -252,7 +252,8 @@ def parse_command(root: click.Group, argv: Sequence[str]) -> ParsedCommand:
         with root.make_context("", list(argv), obj=lambda parsed: parsed, help_option_names=[]) as ctx:
             parsed = root.invoke(ctx)
     except click.UsageError as error:
-        raise UsageError(f"{error.format_message()} {_how(error)}Nothing was changed.".replace("  ", " ")) from None
+        said = explain_wrong_value(error.format_message())
+        raise UsageError(f"{said} {_how(error)}Nothing was changed.".replace("  ", " ")) from None
     assert isinstance(parsed, ParsedCommand)
     return parsed
 

@@ -87,7 +87,7 @@ def _render_sessions(sessions: Sequence[LoggedInBrowser], zone: tzinfo) -> str:
         f"{format_local_time(session.created_at, zone)}, last used {format_local_time(session.used_at, zone)}"
         for session in sessions
     ]
-    return "\n".join(lines) or "No browser is logged in. `assistant open` logs one in."
+    return "\n".join(lines) or "No browser is logged in. `assistant open` opens the page in one."
 
 
 @web.command("sessions", render=_render_sessions, with_session=False)

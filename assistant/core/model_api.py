@@ -13,6 +13,9 @@ from assistant.core.errors import ModelErrorKind
 from assistant.core.messages import Message, Usage
 from assistant.core.notices import Notice
 
+OFFLINE_MODEL = "offline"
+"""The name of the offline mode, as a model and as its provider."""
+
 
 @dataclass(frozen=True, slots=True)
 class SystemBlock:

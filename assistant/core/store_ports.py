@@ -154,8 +154,11 @@ class Conversation(Protocol):
         now: datetime,
         *,
         error: str = "",
+        carried_out: bool = False,
     ) -> Message | None:
         """End a turn: log the reply, then update view, outbox, inbox states and turn in one transaction.
+
+        `carried_out`: what it was asked for is done, so that its requests are closed.
 
         A reply that already has an id (recovered after a crash) is not logged again. `outgoing` messages without a
         message id get the reply's. Items become answered if state is answered, and failed if it is failed or aborted.

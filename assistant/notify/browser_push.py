@@ -41,9 +41,11 @@ class PushKey:
 
     def public(self) -> str:
         """Return the public key as browsers want it. Raises `UsageError` if the package is missing, `StoreError`."""
+        key = self.load()
+        # Only now: it comes with py-vapid, whose absence `load` reports.
         from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-        point = self.load().public_key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+        point = key.public_key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
         return base64.urlsafe_b64encode(point).rstrip(b"=").decode()
 
     def load(self) -> Any:

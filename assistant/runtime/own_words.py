@@ -21,7 +21,7 @@ from assistant.core.calendar import MONTHS, WEEKDAYS
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.messages import Message, ToolCall
-from assistant.core.model_api import ModelRequest, ToolSpec
+from assistant.core.model_api import OFFLINE_MODEL, ModelRequest, ToolSpec
 from assistant.core.ports import ToolContext, WordsOfCall
 from assistant.core.records import ContextView, Turn, strip_schedule_heading
 from assistant.core.text import STOP_WORDS, distinct_words, fold_text
@@ -157,7 +157,7 @@ async def rules_read(
         if not results:
             return False
         answered = tuple(read for read in calls if read.id in {result.tool_call_id for result in results})
-        asked = Message("assistant", tool_calls=answered, model="offline")
+        asked = Message("assistant", tool_calls=answered, model=OFFLINE_MODEL)
         request = replace(request, messages=(*request.messages, asked, *results))
     return False
 

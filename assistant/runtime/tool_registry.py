@@ -131,6 +131,11 @@ class ToolRegistry:
         tool = self._tools.get(name)
         return tool.effects if tool else "once"
 
+    def changes(self, call: ToolCall, context: ToolContext) -> bool:
+        """Return whether a call does more than read. What an unknown tool does is not known, so it counts."""
+        tool = self._tools.get(call.name)
+        return tool is None or (tool.effects != "none" and tool.needs_word(call.arguments, context))
+
     async def run(
         self, call: ToolCall, context: ToolContext, role: str, *, raise_store_errors: bool = False
     ) -> tuple[str, bool]:

@@ -22,7 +22,15 @@ from assistant.core.bridge_api import TurnEvent
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
-from assistant.core.model_api import CallPurpose, Fallback, ModelNotice, ModelReply, ModelRequest, TextDelta
+from assistant.core.model_api import (
+    OFFLINE_MODEL,
+    CallPurpose,
+    Fallback,
+    ModelNotice,
+    ModelReply,
+    ModelRequest,
+    TextDelta,
+)
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, ModelPair, ToolContext
 from assistant.core.records import Turn, TurnState, is_timed_schedule_prompt
@@ -39,6 +47,7 @@ from assistant.runtime.secret_notice import announce_secret
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn_deliveries import deliveries_of_turn, schedule_heading
 from assistant.runtime.turn_guard import TurnGuard
+from assistant.runtime.turn_messages import is_aborted, newest_reply, successful_calls, tool_result, unanswered_calls
 from assistant.runtime.voice import has_voice
 from assistant.settings.sections import TurnSettings
 
@@ -159,8 +168,8 @@ class TurnRunner:
         announce_secret(control.turn, self._notices)
         while True:
             messages = self._conversation.turn_messages(control.turn)
-            last = _newest_reply(messages)
-            if _is_aborted(messages):
+            last = newest_reply(messages)
+            if is_aborted(messages):
                 return self._finish(control, "aborted", None, "Stopped.", 1)
             if last is not None and not last.tool_calls and last is messages[-1]:
                 # A reply that was logged but not delivered before a crash.
@@ -172,7 +181,7 @@ class TurnRunner:
                 return self.fail(control, f"I stopped after {limit} (turn.max_steps). Say how to continue.")
             if last is None and (answer := await self._approvals.answer_turn(control.turn)) is not None:
                 return self._answer(control, Message("assistant", answer))
-            if open_calls := _unanswered_calls(messages):
+            if open_calls := unanswered_calls(messages):
                 await self._run_tools(control.turn, open_calls)
                 self._join_waiting_messages(control)
                 messages = self._conversation.turn_messages(control.turn)
@@ -272,7 +281,7 @@ class TurnRunner:
                 self._emit(turn, "tool", name=call.name, state="started", call=call.id)
                 text, ok = await self._toolbox.run(call, context, session_role(turn.session))
                 self._emit(turn, "tool", name=call.name, state="done" if ok else "failed", call=call.id)
-            result = _result(call, text, ok=ok)
+            result = tool_result(call, text, ok=ok)
             await prepare_if_long(self._conversation, result)
             self._conversation.record_messages(turn, [result], self._clock())
             await self._toolbox.keep(call.name)
@@ -307,7 +316,7 @@ class TurnRunner:
 
     def _abort(self, control: TurnControl) -> TurnOutcome:
         turn, reason = control.turn, control.abort_reason or "stopped"
-        if not _is_aborted(self._conversation.turn_messages(turn)):
+        if not is_aborted(self._conversation.turn_messages(turn)):
             self._close_calls(turn, "aborted")
             text = f"{ABORTED_MARKER} {reason} The answer above this line is incomplete or missing."
             messages = [Message("system", text)]
@@ -318,9 +327,9 @@ class TurnRunner:
 
     def _close_calls(self, turn: Turn, word: str) -> None:
         """Add results for open calls, so that the stored view has no call without a result (F08)."""
-        open_calls = _unanswered_calls(self._conversation.turn_messages(turn))
+        open_calls = unanswered_calls(self._conversation.turn_messages(turn))
         if open_calls:
-            results = [_result(call, f"[{word}]", ok=False) for call in open_calls]
+            results = [tool_result(call, f"[{word}]", ok=False) for call in open_calls]
             self._conversation.record_messages(turn, results, self._clock())
 
     def _finish(
@@ -333,7 +342,14 @@ class TurnRunner:
         body += question
         outgoing = deliveries_of_turn(turn, schedule_heading(turn) + body, "reply" if answered else "notice", buttons)
         error = "" if answered else body
-        self._conversation.finish_turn(turn, state, reply, outgoing, self._clock(), error=error)
+        # The offline mode does at once all that it will do; a model may go on with a request in later turns.
+        carried_out = control.model == OFFLINE_MODEL and any(
+            self._toolbox.changes(call, self._tool_context(turn, call))
+            for call in successful_calls(self._conversation.turn_messages(turn))
+        )
+        self._conversation.finish_turn(
+            turn, state, reply, outgoing, self._clock(), error=error, carried_out=carried_out
+        )
         self._context.discard_turn(turn.id)
         control.exit_stack.close()
         self._emit(turn, "turn", state=state, message_ids=[item.message_id for item in turn.items])
@@ -363,30 +379,3 @@ def _error_text(error: ModelError, turn: Turn) -> str:
     if session_role(turn.session) == "owner" or isinstance(error, BudgetExceeded):
         return str(error)
     return UNAVAILABLE_REPLY
-
-
-def _is_aborted(messages: Sequence[Message]) -> bool:
-    """Return whether the log shows the turn as stopped. Within a turn, only the runtime writes system messages."""
-    return bool(messages) and messages[-1].role == "system" and messages[-1].content.startswith(ABORTED_MARKER)
-
-
-def _newest_reply(messages: Sequence[Message]) -> Message | None:
-    return next((message for message in reversed(messages) if message.role == "assistant"), None)
-
-
-def _unanswered_calls(messages: Sequence[Message]) -> list[ToolCall]:
-    """Return calls of the newest assistant message without a result."""
-    last = _newest_reply(messages)
-    answered = {message.tool_call_id for message in messages if message.role == "tool"}
-    return [] if last is None else [call for call in last.tool_calls if call.id not in answered]
-
-
-def _result(call: ToolCall, text: str, *, ok: bool) -> Message:
-    return Message("tool", text, tool_call_id=call.id, name=call.name, metadata={} if ok else {"is_error": True})
-
-
-def describe_fallback(fallback: Fallback) -> str:
-    """Describe, for API clients, which model answered and why."""
-    first, *others = fallback.failures
-    more = "".join(f"; {failure.name} did not either: {failure.reason}" for failure in others)
-    return f"{fallback.answering} answered, because {first.name} did not: {first.reason}{more}."

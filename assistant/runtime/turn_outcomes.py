@@ -6,8 +6,9 @@ from collections import OrderedDict
 from dataclasses import asdict
 from typing import Any
 
+from assistant.core.model_api import Fallback
 from assistant.core.records import InboxItem
-from assistant.runtime.turn import TurnOutcome, describe_fallback
+from assistant.runtime.turn import TurnOutcome
 
 _OUTCOMES_KEPT = 256
 
@@ -44,3 +45,10 @@ class TurnOutcomes:
             "usage": asdict(outcome.usage) if outcome else None,
             "pressure": round(outcome.pressure, 4) if outcome else None,
         }
+
+
+def describe_fallback(fallback: Fallback) -> str:
+    """Describe, for API clients, which model answered and why."""
+    first, *others = fallback.failures
+    more = "".join(f"; {failure.name} did not either: {failure.reason}" for failure in others)
+    return f"{fallback.answering} answered, because {first.name} did not: {first.reason}{more}."

@@ -31,7 +31,7 @@ def advise_to_stay(manager: str | None = None) -> str:
     """Return a sentence on how to keep the assistant running; `manager` is that of this machine, "" for none."""
     if detect_service_manager() if manager is None else manager:
         return "`assistant service install` keeps it running."
-    return "`assistant run` keeps it running: leave it open, or have it started with this machine or container."
+    return "`assistant run` keeps it running while you leave it open; have it started with this machine or container."
 
 
 def will_stay(home: Path) -> bool:

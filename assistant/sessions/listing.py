@@ -27,6 +27,8 @@ from assistant.sessions.scheduler import ResetPolicies
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.script.generations import StoredGenerations, StoredResets
 
+_NAMED = 10  # sessions in an error
+
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
@@ -100,7 +102,12 @@ class SessionReader:
             keys = [info.key for info in self._conversation.list_sessions()]
             if key == MAIN_SESSION:
                 raise NothingYet(NOTHING_SAID)
-            raise UsageError(f"There is no session {name!r}. Sessions: {', '.join(sorted(keys)) or 'none yet'}.")
+            more = f" and {len(keys) - _NAMED:,} more" if len(keys) > _NAMED else ""
+            names = ", ".join(sorted(keys)[:_NAMED]) + more or "none yet"
+            raise UsageError(
+                f"There is no session {name!r}. Sessions: {names}. `assistant chat --session NAME` begins one, "
+                "`assistant reset NAME` ends one."
+            )
         return key
 
     def handover_note(self, generation: Generation) -> str:

@@ -91,15 +91,20 @@ class NotifyTarget:
 
 def home_from_environment(environ: Mapping[str, str] | None = None) -> Home:
     """Return the data folder in ASSISTANT_HOME, or the platform's default. Raises `SettingsError` for an unknown
-    `~name`."""
+    `~name`, and where a file is in the way."""
     environ = os.environ if environ is None else environ
     chosen = environ.get("ASSISTANT_HOME")
-    if not chosen:
-        return Home(user_data_path("assistant", appauthor=False))
     try:
-        return Home(Path(chosen).expanduser().absolute())
+        path = Path(chosen).expanduser().absolute() if chosen else user_data_path("assistant", appauthor=False)
     except RuntimeError:
         raise SettingsError(f"ASSISTANT_HOME: {chosen} is no directory. Nothing was started; correct it.") from None
+    for place in (path, *path.parents):
+        if place.is_file():
+            raise SettingsError(
+                f"The data folder cannot be {path}: {place} is a file. Nothing was started; have ASSISTANT_HOME name a "
+                "folder."
+            )
+    return Home(path)
 
 
 def environment_for(home: Path) -> dict[str, str]:

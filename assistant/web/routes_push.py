@@ -63,6 +63,7 @@ def push_routes(browsers: BrowserSessions, key: PushKey) -> list[BaseRoute]:
     @routes.post("/push", summary="Notify me in this browser")
     async def turn_on(request: Request, subscription: PushSubscription) -> PushState:
         """Of reminders and questions that nobody has seen."""
+        await state_of(request)  # refuses while nothing could be sent
         address = PushAddress(subscription.endpoint, subscription.p256dh, subscription.auth)
         browsers.set_push(cookie_secret(request.scope), address)
         return await state_of(request)

@@ -319,7 +319,7 @@ def _command_services(app: App) -> CommandServices:
         is_running=app.running_turns.is_running,
         status=app.daemon_status.report,
         status_lines=render_lines,
-        tool_effects=app.toolbox.effects,
+        tool_changes=app.toolbox.changes,
         terminal=app.terminal.name,
         erasure=app.erasure,
         approvals=app.approvals,

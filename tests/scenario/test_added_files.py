@@ -35,9 +35,9 @@ def test_files_and_folders_are_copied_once_and_searchable(tmp_path: Path, served
 
     def check() -> None:
         done = run_in_process(home, "add", str(mine / "lease.pdf"), str(mine / "letters"))
-        assert done.out.strip() == "3 files, 3 pages, searchable.", done.err
+        assert done.out.strip() == "Added 3 files, 3 pages; they can be searched.", done.err
         again = run_in_process(home, "add", str(mine / "lease.pdf"))
-        assert again.out.strip() == "1 file, 3 pages, searchable."
+        assert again.out.strip() == "Added 1 file, 3 pages; it can be searched."
         copies = sorted(path for path in (home / "workspace").rglob("*") if path.is_file())
         assert [str(path.relative_to(home / "workspace")) for path in copies] == [
             "files/lease.pdf",
@@ -51,7 +51,7 @@ def test_files_and_folders_are_copied_once_and_searchable(tmp_path: Path, served
         with run_daemon(home):
             check()
             typed = run_in_process(home, "chat", "-m", f"/add {mine / 'lease.pdf'}")
-            assert "1 file, 3 pages, searchable." in typed.out
+            assert "Added 1 file, 3 pages; it can be searched." in typed.out
     else:
         check()
 
@@ -72,7 +72,7 @@ async def test_a_page_of_the_web_is_added_from_any_conversation_and_a_path_from_
         async with run_app(tmp_path, ASSISTANT_TOOLS__FETCH_PRIVATE_HOSTS='["127.0.0.1"]') as it:
             text = f"/add {server.url('/harbour')} {server.url('/lease.pdf')} {server.url('/gone')}"
             added = await it.app.commands.run(text, "main")
-            assert added.startswith("2 files, 3 pages, searchable.") and "answered 404" in added
+            assert added.startswith("Added 2 files, 3 pages; they can be searched.") and "answered 404" in added
             hits = it.app.stores.file_search.search("notice in writing")
             assert (hits[0].path, hits[0].place) == ("files/2026-03-01-127.0.0.1-lease.pdf", "page 3")
             with pytest.raises(UsageError, match="is no address of the web"):

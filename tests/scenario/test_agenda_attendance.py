@@ -24,7 +24,7 @@ from tests.support.agenda_home import BERLIN, GUEST, AgendaHome, open_agenda_hom
 from tests.support.command_line import run_assistant, run_daemon, run_in_process
 from tests.support.running_app import LiveApp, run_app
 
-WILL_NOT_COME = "Nothing runs the assistant once this ends"
+WILL_NOT_COME = "Reminders come only while the assistant runs"
 WAITS = f"and nothing will run the assistant then. {advise_to_stay()}"
 
 

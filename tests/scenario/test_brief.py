@@ -14,6 +14,7 @@ from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
 from assistant.core.messages import ToolCall
 from assistant.core.notices import NoticeKind
 from assistant.core.records import IncomingMessage
+from assistant.models.offline.model import OfflineModel
 from assistant.wire.services import build_briefs
 from tests.support.command_line import run_in_process
 from tests.support.running_app import LiveApp, run_app
@@ -80,6 +81,29 @@ async def test_the_brief_names_what_is_on_overdue_promised_and_waiting(tmp_path:
     assert overdue.splitlines() == ["Overdue:", '- "pay the rent" (to-do 1, overdue since Monday 2026-11-23)']
     assert "`/approvals yes 1` does it" in waiting and "pay Bob" in waiting
     assert promised.splitlines()[1:] == ['- #1 (2026-11-23): "Write the letter to the landlord, please."']
+
+
+async def test_an_order_that_the_offline_mode_carried_out_is_not_named_as_open(tmp_path: Path) -> None:
+    clock = SteppingClock(MORNING - timedelta(days=1))
+    async with run_app(tmp_path, model=OfflineModel(), now=clock, **ON) as running:
+        for order in ("Book a table for Friday, please.", "What is on my list?", "add milk and eggs to my list"):
+            await running.say(order)
+            await running.wait_idle()
+        states = {it.text: it.state for it in running.app.stores.requests.list_requests("owner")}
+        undone = [await running.app.commands.run("/undo", "main") for _ in range(2)]
+        clock.now = MORNING
+        await look(running)
+        (text,) = briefs(running)
+    assert states == {
+        "Book a table for Friday, please.": "open",
+        "What is on my list?": "done",
+        "add milk and eggs to my list": "done",
+    }
+    assert "milk" not in text
+    assert "You asked for this, and it is not marked as done:" in text and "Book a table" in text
+    # What only read is no effect, and what changed something is named as a person says it.
+    assert "- manage todo list: action add, items milk, eggs" in undone[0]
+    assert "todo" not in undone[1]
 
 
 async def test_it_comes_once_a_day_through_restarts_and_clocks_that_jump(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.contract.test_web_browser_login import cookie_of, own
 from tests.strict.web_push import StrictWebPush
@@ -57,6 +59,22 @@ async def test_a_reminder_that_nobody_saw_comes_to_the_browser_encrypted_and_wit
         it.app.browsers.revoke({1})
         assert not it.app.notifier.is_used()
         assert len(server.messages) == 1 and server.complaints == []
+
+
+async def test_without_its_packages_it_says_what_to_install_and_nothing_is_turned_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("py_vapid", "pywebpush", "cryptography", "cryptography.hazmat.primitives.serialization"):
+        monkeypatch.setitem(sys.modules, name, None)
+    async with StrictWebPush() as server, run_web_api(tmp_path) as it:
+        cookie = await cookie_of(it)
+        for answer in (
+            await ask(it, cookie, "GET", "/v1/push"),
+            await ask(it, cookie, "POST", "/v1/push", **server.address),
+        ):
+            assert answer["status"] == 400
+            assert answer["error"].startswith("Notifications in the browser need a package that is not installed; ")
+        assert not it.app.notifier.is_used()
 
 
 async def test_it_is_turned_on_and_off_in_the_page_and_its_worker_shows_what_comes(

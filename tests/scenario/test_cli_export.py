@@ -80,12 +80,30 @@ def test_an_export_comes_into_a_home_that_has_talk_as_archived_conversations(tmp
     assert "I have a boat." in run_in_process(other, "sessions", "export", "main").out
 
 
+def test_an_export_of_this_data_folder_brings_only_what_is_not_here(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for words in (("chat", "-m", "My sister is called Berta."), ("chat", "--session", "trip", "-m", "I fly at nine.")):
+        assert run_in_process(home, *words, **OFFLINE).returncode == 0
+    assert run_in_process(home, "export", str(tmp_path / "one.zip")).returncode == 0
+    assert "all 4 messages are here already" in run_in_process(home, "import", str(tmp_path / "one.zip")).out
+    assert len(json.loads(run_in_process(home, "sessions", "--json").out)) == 2
+    # Elsewhere something was said since: that is new, and nothing else.
+    elsewhere = tmp_path / "elsewhere"
+    assert run_in_process(elsewhere, "import", str(tmp_path / "one.zip")).returncode == 0
+    assert run_in_process(elsewhere, "chat", "-m", "My boat is called Kiel.", **OFFLINE).returncode == 0
+    assert run_in_process(elsewhere, "export", str(tmp_path / "two.zip")).returncode == 0
+    report = json.loads(run_in_process(home, "import", str(tmp_path / "two.zip"), "--json").out)
+    assert (report["conversations"], report["messages"], report["known"]) == (1, 2, 4)
+
+
 def test_an_export_writes_over_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert run_in_process(home, "chat", "-m", "hello", **OFFLINE).returncode == 0
     (tmp_path / "all.zip").write_text("mine")
     for name in ("all.zip", "."):
         assert "exists already" in one_line_error(run_in_process(home, "export", str(tmp_path / name)))
+    nowhere = one_line_error(run_in_process(home, "export", str(tmp_path / "nowhere" / "all.zip")))
+    assert "cannot be made: No such file or directory. Nothing was written" in nowhere
     assert (tmp_path / "all.zip").read_text() == "mine"
 
 

@@ -164,7 +164,7 @@ def test_a_terminal_that_is_told_to_end_gives_the_home_back(tmp_path: Path) -> N
 def test_who_leaves_with_reminders_pending_is_told_that_nothing_will_run(tmp_path: Path, leave: str) -> None:
     with terminal(tmp_path / "home", "chat") as child:
         child.send("/remind call Ines --at in 3 hours\r")
-        child.expect("call Ines.*Nothing runs the assistant once this ends")
+        child.expect("call Ines.*Reminders come only while the assistant runs")
         child.expect(PROMPT)
         child.send(leave)
         child.expect("1 reminder or schedule waits.*nothing will run the assistant then.*assistant.*running")

@@ -170,7 +170,7 @@ def test_a_conversation_that_runs_the_assistant_serves_the_page_and_says_where(t
         dimensions=(40, 100),
         timeout=60,
     )
-    said.expect(rb"In a browser it is at (http://127\.0\.0\.1:\d+); `assistant open`")
+    said.expect(rb"The page for your browser is at (http://127\.0\.0\.1:\d+); `assistant open`")
     address = said.match.group(1).decode()
     link = run_in_process(home, "open", "--print", **settings)
     assert link.returncode == 0 and link.out.startswith(f"{address}/#login="), link.err

@@ -56,6 +56,16 @@ async def test_an_attachment_is_found_at_once_and_by_its_name_too(tmp_path: Path
         assert '"received/2026-03-01-scan.bin"' in await ask(it, search("scan"))
 
 
+async def test_a_file_that_shares_neither_a_word_nor_a_meaning_is_no_hit(tmp_path: Path) -> None:
+    put(tmp_path, "manual.txt", "The boiler manual: reset code 8812")
+    put(tmp_path, "scan.bin", bytes(range(256)))
+    put(tmp_path, "greetings.txt", "hello world. " * 60_000)  # more than is compared with each question
+    async with run_app(tmp_path) as it:
+        found = await ask(it, search("boiler"))
+        assert "reset code 8812" in found and "scan.bin" not in found and "greetings.txt" not in found
+        assert "greetings.txt" in await ask(it, search("words of greeting"))
+
+
 async def test_what_changed_or_went_is_found_no_longer_as_it_was(tmp_path: Path) -> None:
     file = put(tmp_path, "plan.txt", "We sail to Bornholm.")
     async with run_app(tmp_path) as it:

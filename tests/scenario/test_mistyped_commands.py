@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 
-from assistant.commands.argv import rewrite_for_shell
+from assistant.cli.main import assistant
+from assistant.commands.argv import OTHER_NAMES, rewrite_for_shell
 from assistant.commands.registry import command_root
 from assistant.commands.table import parse_command
 from assistant.core.errors import UsageError
@@ -148,3 +150,39 @@ def test_what_is_not_there_is_wrong_use_in_every_command(tmp_path: Path) -> None
     assert run_in_process(tmp_path, "todo", "add", "milk").returncode == 0
     codes = {line: run_in_process(tmp_path, *line.split()).returncode for line in NOT_THERE}
     assert codes == dict.fromkeys(NOT_THERE, 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("settings", "Did you mean `assistant config`?"),
+        ("journal", "Did you mean `assistant memory list`?"),
+        ("restore", "Did you mean `assistant backup restore`?"),
+        ("remnd", "Did you mean `assistant remind`?"),
+        ("todo done stamps", "'stamps' is not a number. `assistant todo` lists them with their numbers."),
+        ("sessions new trip", "'trip' is not a whole number."),
+        ("sessions trip", "`assistant chat --session NAME` begins one, `assistant reset NAME` ends one."),
+        ("log --limit many", "'many' is not a whole number."),
+    ],
+)
+def test_a_shell_that_is_given_something_else_says_what_is_meant(kept_home: Path, words: str, advice: str) -> None:
+    asked = run_in_process(kept_home, *words.split())
+    assert asked.returncode == 2 and asked.err.rstrip().endswith(advice)
+
+
+@pytest.fixture(scope="module")
+def kept_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("mistyped")
+    assert run_in_process(home, "todo", "add", "stamps").returncode == 0
+    assert run_in_process(home, "chat", "-m", "hello").returncode == 0
+    return home
+
+
+def test_what_other_people_call_a_command_names_one_that_is_there() -> None:
+    for meant in OTHER_NAMES.values():
+        command: click.Command | None = assistant
+        for word in meant.split():
+            assert isinstance(command, click.Group), meant
+            command = command.get_command(click.Context(command), word)
+        assert command is not None, meant
+    assert not {*OTHER_NAMES} & {*assistant.list_commands(click.Context(assistant))}

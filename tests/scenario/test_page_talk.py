@@ -177,6 +177,24 @@ async def test_what_was_said_is_found_and_the_place_is_shown(tmp_path: Path, bro
         await in_browser(look)
 
 
+async def test_of_a_long_text_that_was_pasted_the_beginning_is_shown_until_all_is_asked_for(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with run_web_api(tmp_path, "Noted.") as it:
+        await it.socket.say(f"begins {'word ' * 4_000}ends")
+        await it.wait_idle()
+        await open_page(browser, it)
+
+        def look() -> None:
+            shown = browser.find(".entry.user", "begins")
+            assert len(shown.text) < 2_000 and "ends" not in shown.text
+            browser.click(".entry.user button", "Show all of it, 20,011 characters")
+            browser.find(".entry.user .words", "ends")
+            browser.find(".entry.assistant", "Noted.")
+
+        await in_browser(look)
+
+
 async def test_a_picture_is_attached_sent_and_shown(tmp_path: Path, browser: Browser) -> None:
     picture = tmp_path / "boat.png"
     picture.write_bytes(

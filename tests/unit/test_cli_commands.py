@@ -17,6 +17,7 @@ from assistant import __version__
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.lazy import escape_unencodable, run_guarded, with_help_option
 from assistant.cli.main import assistant
+from assistant.cli.serve import path_hint
 from assistant.commands.argv import (
     SHELL_ONLY_COMMANDS,
     SLASH_COMMANDS,
@@ -238,3 +239,14 @@ def test_help_on_a_command_that_does_not_exist_names_the_nearest(capsys: pytest.
 def test_aihistory_knows_help_as_a_word(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_guarded(aihistory, ["help", "show"]) == 0
     assert "Usage: aihistory show" in capsys.readouterr().out
+
+
+def test_a_program_that_is_not_on_the_path_says_how_it_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert path_hint(".venv/bin/assistant").startswith("Where it says `assistant`, type `.venv/bin/assistant`: ")
+    assert path_hint("-m") == ""
+    (tmp_path / "assistant").write_text("#!/bin/sh")
+    (tmp_path / "assistant").chmod(0o755)
+    assert path_hint(".venv/bin/assistant") == ""

@@ -232,7 +232,11 @@ def test_a_syntax_mistake_does_not_hide_what_is_wrong_in_the_environment(home: H
     assert "ASSISTANT_LOG__LEVEL" in told
 
 
-def test_a_home_that_names_nobody_is_refused() -> None:
+def test_a_home_that_names_nobody_or_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a file").touch()
+    for name in ("a file", "a file/below"):
+        with pytest.raises(SettingsError, match=r"a file is a file\. Nothing was started; have ASSISTANT_HOME name"):
+            home_from_environment({"ASSISTANT_HOME": str(tmp_path / name)})
     with pytest.raises(SettingsError, match="ASSISTANT_HOME: ~no-such-person/x is no directory"):
         home_from_environment({"ASSISTANT_HOME": "~no-such-person/x"})
 

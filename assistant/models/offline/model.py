@@ -19,6 +19,7 @@ from assistant.core.calendar import month_number
 from assistant.core.errors import ModelError
 from assistant.core.messages import Message, ToolCall, Usage
 from assistant.core.model_api import (
+    OFFLINE_MODEL,
     CallPurpose,
     ModelEvent,
     ModelLimits,
@@ -41,7 +42,6 @@ from assistant.models.offline.steps import (
 )
 from assistant.search.units import split_into_units
 
-NAME = "offline"
 LIMITS = ModelLimits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_images=100)
 _WORDS = lazy_regex(r"\S+\s*|\s+")
 _NOTES = lazy_regex(rf"\A(?:<{NOTE_TAG}>.*?</{NOTE_TAG}>\s*)+", re.DOTALL)
@@ -54,8 +54,8 @@ _MOST_OWN_WORDS = 100
 class OfflineModel:
     """A `ports.Model`. Usage is estimated at four characters a token; nothing costs anything."""
 
-    name = NAME
-    provider = NAME
+    name = OFFLINE_MODEL
+    provider = OFFLINE_MODEL
 
     async def limits(self) -> ModelLimits:
         return LIMITS
@@ -70,11 +70,13 @@ class OfflineModel:
     ) -> AsyncGenerator[ModelEvent, None]:
         """Raises `ModelError`: `overflow` past the window, `bad_request` for anything but conversation."""
         if purpose not in ("chat", "schedule", "check"):
-            raise ModelError(f"Offline mode only converses; it makes no {purpose}.", kind="bad_request", provider=NAME)
+            raise ModelError(
+                f"Offline mode only converses; it makes no {purpose}.", kind="bad_request", provider=OFFLINE_MODEL
+            )
         prompt = _prompt_tokens(request)
         if prompt > LIMITS.window:
             text = f"Offline mode takes {LIMITS.window} tokens, and this request has about {prompt}."
-            raise ModelError(text, kind="overflow", provider=NAME)
+            raise ModelError(text, kind="overflow", provider=OFFLINE_MODEL)
         message, stop = _cut(_answer(request, session), min(request.max_output_tokens, LIMITS.max_output))
         for piece in _WORDS.findall(message.content):
             yield TextDelta(piece)
@@ -113,12 +115,12 @@ def _answer(request: ModelRequest, session: str | None) -> Message:
             names = ", ".join(media.name or media.kind for media in message.media)
             parts.append(f"I can't look at {names} offline; kept with your message.")
     if calls:
-        return Message("assistant", tool_calls=tuple(calls), model=NAME)
+        return Message("assistant", tool_calls=tuple(calls), model=OFFLINE_MODEL)
     if other_results := _results_of_other_models(request.messages):
         parts.append(describe_tool_results(other_results))
-    if not any(m.role == "assistant" and m.model == NAME and not m.tool_calls for m in request.messages):
+    if not any(m.role == "assistant" and m.model == OFFLINE_MODEL and not m.tool_calls for m in request.messages):
         parts.append(INTRODUCTION)
-    return Message("assistant", "\n\n".join(dict.fromkeys(parts)), model=NAME)
+    return Message("assistant", "\n\n".join(dict.fromkeys(parts)), model=OFFLINE_MODEL)
 
 
 def _newest_messages(messages: Sequence[Message]) -> list[Message]:
@@ -188,7 +190,7 @@ def _own_words(messages: Sequence[Message], newest: Message) -> tuple[QuotedMess
 def _results_of_other_models(messages: Sequence[Message]) -> list[tuple[str, str]]:
     """(tool, result) of the calls since the newest message of a model that could not finish."""
     newest = max((place for place, m in enumerate(messages) if _is_from_person(m)), default=0)
-    calls = {call.id: call.name for m in messages[newest:] if m.model != NAME for call in m.tool_calls}
+    calls = {call.id: call.name for m in messages[newest:] if m.model != OFFLINE_MODEL for call in m.tool_calls}
     return [
         (calls[m.tool_call_id], m.content.strip())
         for m in messages[newest:]

@@ -64,6 +64,7 @@ from assistant.store.script.turns import (
     answer_requests,
     end_turn,
     insert_tool_run,
+    list_message_rows,
     load_unfinished_turns,
     open_request,
     read_tool_run,
@@ -202,12 +203,7 @@ class StoredConversation:
         return self._db.read_all(read_tool_run, "SELECT * FROM tool_runs WHERE turn = ? ORDER BY id", (turn.id,))
 
     def turn_messages(self, turn: Turn) -> tuple[Message, ...]:
-        # Without a hint, the planner would read the whole session to sort by seq.
-        rows = self._db.rows(
-            "SELECT id, byte_start, byte_end FROM messages INDEXED BY messages_turn WHERE turn = ? AND session = ?"
-            " AND kind = 'message' AND hidden_by IS NULL ORDER BY seq",
-            (turn.id, turn.session),
-        )
+        rows = list_message_rows(self._db, turn)
         messages = self.views.messages_in_view(session_of_turn(turn), [row["id"] for row in rows])
         for row in rows:
             if row["id"] not in messages:
@@ -230,6 +226,7 @@ class StoredConversation:
         now: datetime,
         *,
         error: str = "",
+        carried_out: bool = False,
     ) -> Message | None:
         session = session_of_turn(turn)
         require_running_turn(self._db, turn)
@@ -246,13 +243,12 @@ class StoredConversation:
             self._inbox.end_items(inbox_ids, "answered" if state == "answered" else "failed", now)
             end_turn(self._db, turn, state, error, now)
             if state == "answered" and reply_id is not None:
-                answer_requests(self._db, turn.id, reply_id, now)
+                answer_requests(self._db, turn.id, reply_id, now, carried_out=carried_out)
         return logged
 
     def supersede_items(self, items: Sequence[InboxItem], outgoing: Sequence[OutgoingMessage], now: datetime) -> None:
         """Supersede items in one transaction per session, with its outgoing messages."""
-        by_session = dict.fromkeys(item.incoming.session for item in items)
-        for key in by_session:
+        for key in dict.fromkeys(item.incoming.session for item in items):
             session = self.appender.current_session(key, now)
             own_items = [item for item in items if item.incoming.session == key]
             with self._appending_items(session, own_items, None, now):

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from assistant.core.import_records import SOURCE_NAMES, ImportCounts, ImportedBatch, ImportedMessage, ImportRun
@@ -18,7 +19,7 @@ from assistant.core.records import SessionInfo
 from assistant.core.sessions import IMPORT_PREFIX, OWNER_SCOPE
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
-from assistant.store.rows import class_row, dump_json
+from assistant.store.rows import class_row, dump_json, format_time
 from assistant.store.script.append import Appender, RecordDraft, RecordOrigin
 from assistant.store.script.index import span_of_row
 from assistant.store.script.sessions import Session, insert_session, list_unread_imports
@@ -51,6 +52,20 @@ class StoredImports:
                     "imports", source=source, name=name, state="running", scope=OWNER_SCOPE, begun_at=now
                 )
         return number
+
+    def without_own(self, batch: ImportedBatch) -> ImportedBatch:
+        """Return the batch without messages that were said in this data folder, as an export of it has them."""
+        ids = [message.external_id for message in batch.messages if message.external_id.isdecimal()]
+        if batch.source != "jsonl" or not ids:
+            return batch
+        rows = self._db.rows(
+            "SELECT id, ts FROM messages WHERE session = ? AND id IN (SELECT CAST(value AS INTEGER) FROM json_each(?))",
+            (batch.external_id, dump_json(ids)),
+        )
+        own = {(str(row["id"]), row["ts"]) for row in rows}
+        return replace(
+            batch, messages=tuple(it for it in batch.messages if (it.external_id, format_time(it.at)) not in own)
+        )
 
     def open_conversations(self, batches: Sequence[ImportedBatch], now: datetime) -> int:
         """Assign numbers to new conversations with one durable commit, and return how many were new."""

@@ -212,6 +212,16 @@ class UserRequests:
         return record.content if record.salt.strip() else FORGOTTEN_PLACEHOLDER
 
 
+def list_message_rows(db: Database, turn: Turn) -> list[Row]:
+    """Return the ids and places in the log of the turn's messages that are shown, oldest first."""
+    # Without a hint, the planner would read the whole session to sort by seq.
+    return db.rows(
+        "SELECT id, byte_start, byte_end FROM messages INDEXED BY messages_turn WHERE turn = ? AND session = ?"
+        " AND kind = 'message' AND hidden_by IS NULL ORDER BY seq",
+        (turn.id, turn.session),
+    )
+
+
 def open_request(
     db: Database, session: Session, item: InboxItem, turn: str, classify: ClassifyRequest, now: datetime
 ) -> None:
@@ -228,13 +238,14 @@ def open_request(
     )
 
 
-def answer_requests(db: Database, turn: str, reply_id: int, now: datetime) -> None:
-    """Within the transaction that ends the turn: close its questions, record the answer for tasks, and close reminder
-    requests if enough reminders were set."""
+def answer_requests(db: Database, turn: str, reply_id: int, now: datetime, *, carried_out: bool) -> None:
+    """Within the transaction that ends the turn: close its questions, record the answer for tasks, close reminder
+    requests if enough reminders were set, and everything if it was `carried_out`."""
     db.execute("UPDATE requests SET answered_by = ? WHERE turn = ?", (reply_id, turn))
     for kind, by, condition in (
         (RequestKind.ANSWER, "answer", ""),
         (RequestKind.REMINDER, "model", _REMINDERS_ARE_SET),
+        *([(RequestKind.TASK, "model", ""), (RequestKind.REMINDER, "model", "")] if carried_out else []),
     ):
         db.execute(
             f"{_CLOSE} WHERE turn = ?5 AND state = 'open' AND task = ?6{condition}",

@@ -332,6 +332,8 @@ class StoredFileSearch:
         many = limit if not inside else _MOST_LOOKED_AT
         hits = self._finder.find(question[:_MAX_QUERY], SearchFilter(OWNER_SCOPE, (PASSAGE_ROLE,)), limit=many)
         query = prepare_query(self._finder, words)
+        # A search by meaning always has a next best; what shares neither a word nor a meaning is no hit.
+        hits = [hit for hit in hits if hit.nearby > 0 or hit.similarity >= _LIKE_ENOUGH]
         passages = self.index.passages_by_id([hit.source for hit in hits])
         found = []
         for path, changed_at, passage in (passages[hit.source] for hit in hits if hit.source in passages):
@@ -345,3 +347,4 @@ class StoredFileSearch:
 
 
 _MOST_LOOKED_AT = 200
+_LIKE_ENOUGH = 0.1  # cosine; where words of the question are near, none is needed

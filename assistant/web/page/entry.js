@@ -5,6 +5,8 @@ import { bytes } from "./format.js";
 import { Action, Markdown, Time } from "./parts.js";
 
 export const WHO = { user: "You", assistant: "Assistant", tool: "Tool", notice: "Notice", command: "Command", system: "Note" };
+const LONG = 6000;
+const BEGINNING = 1200;
 const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
 
 export function Entry({ entry, found, command, edit, isLast }) {
@@ -12,7 +14,7 @@ export function Entry({ entry, found, command, edit, isLast }) {
   return html`<article class=${`entry ${role} ${found ? "found" : ""}`} id=${entry.id ? `m${entry.id}` : undefined} aria-label=${WHO[role]}>
     <header><span>${entry.typed ?? WHO[role]}</span> <${Time} at=${entry.at} /></header>
     <${Steps} of=${steps} />
-    ${words !== undefined && words !== null ? html`<${Markdown} of=${words} />` : html`<p class="words plain">${text}</p>`}
+    <${Said} words=${words} text=${text} shortens=${role === "user"} />
     ${media.length > 0 && html`<div class="files">${media.map((file, number) => html`<${File} of=${file} message=${entry.id} number=${number} />`)}</div>`}
     ${entry.spoken && html`<audio controls preload="none" src=${`/v1/history/${entry.id}/spoken`} aria-label="The answer, spoken"></audio>`}
     ${buttons?.length > 0 && html`<p class="buttons">${buttons.map((it) => html`<${Action} does=${() => command(it.command)}>${it.label}</${Action}>`)}</p>`}
@@ -22,6 +24,15 @@ export function Entry({ entry, found, command, edit, isLast }) {
       ${entry.pending && html`<span class="quiet">sending</span>`}
     </footer>
   </article>`;
+}
+
+/** What was said; of a long text that was pasted the beginning, until all of it is asked for. */
+function Said({ words, text, shortens }) {
+  const [whole, setWhole] = useState(false);
+  if (shortens && !whole && text?.length > LONG)
+    return html`<p class="words plain">${text.slice(0, BEGINNING)}…</p>
+      <p><button type="button" class="link" onClick=${() => setWhole(true)}>Show all of it, ${text.length.toLocaleString()} characters</button></p>`;
+  return words !== undefined && words !== null ? html`<${Markdown} of=${words} />` : html`<p class="words plain">${text}</p>`;
 }
 
 /** What the assistant did before it answered, folded. */

@@ -17,6 +17,9 @@ export function when(iso) {
   return `${(at.getFullYear() === now.getFullYear() ? short : long).format(at)} ${clock.format(at)}`;
 }
 
+/** "09:30" of the home's clock, as the reader's browser writes a time. */
+export const clockTime = (time) => clock.format(new Date(`2000-01-01T${time}`));
+
 /** The day alone. */
 export function day(iso) {
   if (!iso) return "";

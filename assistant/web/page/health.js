@@ -118,7 +118,7 @@ function Notifications() {
     reload();
   };
   const off = async () => (await post("/push/off"), reload());
-  return html`<section><h2>Notifications</h2><${Problem} error=${error} />
+  return html`<section><h2>Notifications</h2>${error?.status === 400 ? html`<p class="quiet"><${Line} text=${error.message} /></p>` : html`<${Problem} error=${error} />`}
     <p class="quiet">Of reminders and questions that nobody has seen.${!workers && " This browser takes them over https only."}</p>
     ${workers && state && html`<p><${Action} does=${state.on ? off : on}>${state.on ? "Turn off" : "Notify me here"}</${Action}></p>`}</section>`;
 }

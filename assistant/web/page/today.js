@@ -1,7 +1,7 @@
 /** Today: what is on, as a day, a week or a month; reminders are moved by dragging, or by typing when. */
 import { html, useState } from "./vendor/preact.js";
 import { get, read, run } from "./api.js";
-import { dayName, isoDay, monthName, weekName, weekdayName } from "./format.js";
+import { clockTime, dayName, isoDay, monthName, weekName, weekdayName } from "./format.js";
 import { Listed, Run } from "./listed.js";
 import { Action, Editor, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
 
@@ -111,7 +111,7 @@ const dragged = (item) =>
 function Item({ item, move, reload }) {
   const [when, setWhen] = useState(null);
   const act = (...argv) => async () => (await run(argv), reload());
-  return html`<span><span class="quiet">${item.time || "all day"}${item.until && ` to ${item.until}`}</span> ${item.text} ${item.place && html`<span class="small">${item.place}</span> `}${item.note && html`<span class="problem small">${item.note}</span> `}${item.late && html`<span class="problem small">late${item.since && ` since ${item.since}`}</span>`}
+  return html`<span><span class="quiet">${item.time ? clockTime(item.time) : "all day"}${item.until && ` to ${item.until.includes("-") ? item.until : clockTime(item.until)}`}</span> ${item.text} ${item.place && html`<span class="small">${item.place}</span> `}${item.note && html`<span class="problem small">${item.note}</span> `}${item.late && html`<span class="problem small">late${item.since && ` since ${item.since}`}</span>`}
       ${item.repeats && html`<span class="quiet small">${item.repeats}</span>`}</span>
     <span class="row small">
       ${item.kind === "todo" && html`<${Action} class="link" does=${act("todo", "done", String(item.id))}>Done</${Action}>`}
