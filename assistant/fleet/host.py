@@ -18,7 +18,7 @@ from pathlib import Path
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, ReplicaUnavailable
 from assistant.core.logger import get_logger
-from assistant.fleet.running import OpenReplica, RunningHome
+from assistant.fleet.running import OpenReplica, RunningHome, StartProcess
 from assistant.fleet.tables import LEASE_SECONDS, FleetTables, HeldHome, Quota
 
 log = get_logger()
@@ -48,8 +48,8 @@ class HostOptions:
 
 
 class FleetHost:
-    def __init__(self, tables: FleetTables, options: HostOptions, replica: OpenReplica) -> None:
-        self._tables, self._options, self._replica = tables, options, replica
+    def __init__(self, tables: FleetTables, options: HostOptions, replica: OpenReplica, start: StartProcess) -> None:
+        self._tables, self._options, self._replica, self._start = tables, options, replica, start
         self._process = secrets.token_hex(8)
         self._homes: dict[str, RunningHome] = {}
         self._ports: dict[str, int] = {}
@@ -170,6 +170,7 @@ class FleetHost:
                 folder,
                 partial(options.environment, home, folder, port),
                 self._replica,
+                self._start,
                 held.quota if held is not None else Quota(),
                 options.idle_minutes,
             )
