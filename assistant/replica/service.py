@@ -2,8 +2,7 @@
 
 - One task ships. A caller of the barrier waits for a shipment that began after its call; concurrent callers share one
   (group commit).
-- A change counts as stored only if there is a complete base before it. If changes may have been missed, a new base is
-  made.
+- A change counts as stored only if there is a complete base before it. If some may have been missed, a new one is made.
 - The owner is the folder whose epoch the database has. Once another folder has taken over, the barrier always raises,
   whatever the settings say: nothing is acknowledged or sent any more.
 """
@@ -26,7 +25,7 @@ from assistant.replica.bases import BaseStore
 from assistant.replica.capture import CaptureGap, HomeCapture
 from assistant.replica.holder import Holder, load_holder, save_holder, save_remembered, take_remembered
 from assistant.replica.postgres import ReplicaDatabase
-from assistant.replica.shipment import ChangeBytes, Shipment, pack
+from assistant.replica.shipment import Cipher, Shipment, pack
 
 log = get_logger()
 
@@ -46,7 +45,7 @@ class ReplicaOptions:
 
     on_failure: Literal["continue", "refuse"]
     timeout_seconds: float
-    encrypt: ChangeBytes | None
+    cipher: Cipher
     machine: str
     is_base_due: Callable[[datetime, datetime], bool]  # whether a base of one time is to be replaced at another
 
@@ -283,11 +282,12 @@ class Replicator:
 
     async def _resume(self) -> None:
         """Continue from the base of before, if it is known what changed since the last stop."""
-        remembered, state = take_remembered(self._home), await self._database.read_state()
-        if remembered is None or state is None or state.base_at is None:
+        if (state := await self._database.read_state()) is None:
             return
-        is_same = [state.sequence, state.base] == remembered["replica"] and await self._bases.is_current(state.base)
-        if is_same and await asyncio.to_thread(self._capture.resume, remembered):
+        remembered = take_remembered(self._home, (state.sequence, state.base, self._options.cipher.key_id))
+        if remembered is None or state.base_at is None or not await self._bases.is_current(state.base):
+            return
+        if await asyncio.to_thread(self._capture.resume, remembered):
             self._is_reading, self._base_wanted = True, False
             self._base_at, self._base_number = state.base_at, state.base
             log.info("the replica continues", base=state.base)
@@ -297,7 +297,7 @@ class Replicator:
         await self._ship(lambda: self._capture.checkpoint(-1))
         remembered = self._capture.remember()
         if remembered is not None and self._base is None and not self._base_wanted:
-            save_remembered(self._home, {**remembered, "replica": [self._sequence, self._base_number]})
+            save_remembered(self._home, remembered, (self._sequence, self._base_number, self._options.cipher.key_id))
 
     async def _ship(self, read: Callable[[], Shipment]) -> None:
         await asyncio.to_thread(self._enqueue, read)
@@ -305,7 +305,7 @@ class Replicator:
 
     def _enqueue(self, read: Callable[[], Shipment]) -> None:
         if not (shipment := read()).is_empty:
-            self._queue.append(pack(shipment, self._options.encrypt))
+            self._queue.append(pack(shipment, self._options.cipher.encrypt))
 
     async def _send_queue(self) -> None:
         holder = await self._claim()
@@ -360,7 +360,7 @@ class Replicator:
         holder = await self._claim()
         path = await self._make_base(self._home, self._clock())
         try:
-            return await self._bases.store(holder.epoch, path, self._options.encrypt), after
+            return await self._bases.store(holder.epoch, path, self._options.cipher.encrypt), after
         finally:
             path.unlink(missing_ok=True)
             await self._bases.aclose()  # the next one is made in a day: homes share the connections of a server

@@ -84,6 +84,12 @@ async def test_an_owner_that_was_replaced_deletes_no_later_base(tmp_path: Path, 
         await restore(elsewhere, url, tmp_path / "download", **there)
         async with replicated(elsewhere, url, **there) as other:
             await other.say("from the new place")
+            # It continues from the base that it was restored from, until the night.
+            assert all(name.startswith("home/0000000001-") for name in _files(place))
+            replicator(other).request_base()
+            async with asyncio.timeout(SECONDS):
+                while not all(name.startswith("home/0000000003-") for name in _files(place)):  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
             settings = replica_settings(home, url, **there)
             async with replica_database(settings) as database:
                 reader = build_replica_reader(settings, database)
