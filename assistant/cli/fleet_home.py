@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import ctypes
 import multiprocessing
-import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
-from pathlib import Path
+
+from assistant.settings.home import replace_environment
 
 _PRELOADED = "assistant.cli.fleet_preload"
 _SET_PARENT_DEATH_SIGNAL = 1  # prctl(2)
@@ -45,15 +45,14 @@ def _run_home(environment: dict[str, str], commands: Sequence[Sequence[str]], me
     from assistant.cli.lazy import run_guarded
     from assistant.cli.main import assistant
 
-    os.environ.clear()
-    os.environ.update(environment)
+    replace_environment(environment)
     if _IS_LINUX:
         _limit(memory_bytes)
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        sys.stdout = nowhere
-        for words in commands:
-            if code := run_guarded(assistant, words):
-                sys.exit(code)
+    # All that homes say is on the host's standard error.
+    sys.stdout = sys.stderr
+    for words in commands:
+        if code := run_guarded(assistant, words):
+            sys.exit(code)
 
 
 def _limit(memory_bytes: int) -> None:

@@ -31,6 +31,7 @@ __all__ = [
     "wire_replica",
 ]
 
+daemon.compile_patterns()
 # What the collector does not look at, it does not copy in each child.
 gc.collect()
 gc.freeze()
