@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping
@@ -27,7 +28,8 @@ _LOOK_EVERY = 0.2
 _RENEW_EVERY = 3.0
 # Time to kill the children before the leases lapse.
 _SPARE_SECONDS = 2.0
-_TAKEN_AT_ONCE = 2
+# Homes that load at the same time: more would all be ready later.
+STARTS_AT_ONCE = 2 * (os.cpu_count() or 1)
 _PORTS = 20_000
 _MEASURE_EVERY = 30.0
 # A home that was woken before it was stopped stays for so long: what woke it is about to reach it.
@@ -151,7 +153,8 @@ class FleetHost:
 
     async def _take_free(self) -> None:
         options = self._options
-        room = min(options.most - len(self._homes), _TAKEN_AT_ONCE)
+        starting = sum(running.is_starting for running in self._homes.values())
+        room = min(options.most - len(self._homes), STARTS_AT_ONCE - starting)
         if room <= 0:
             return
         free = [home for home in await self._tables.find_free(options.name) if home not in self._homes]

@@ -9,6 +9,7 @@ import contextlib
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from multiprocessing.process import BaseProcess
@@ -28,6 +29,7 @@ log = get_logger()
 _LEAST_SECONDS_BETWEEN_STARTS, _MOST_SECONDS_BETWEEN_STARTS = 0.5, 60.0
 _LOOK_EVERY = 0.05
 _FORMER = ".before"
+_LISTENS = "run/control.sock"
 _MEGABYTE = 1_000_000
 
 OpenReplica = Callable[[str], ReplicaDatabase]
@@ -58,6 +60,7 @@ class RunningHome:
         self.idle_step: Literal["active", "announced", "stopping"] = "active"  # routers are told before it is stopped
         self.active_until = 0.0  # by the loop's clock: it was woken before it was stopped
         self._is_restarting = False
+        self._begun_at = time.time_ns()
         self._serving: BaseProcess | None = None
         self._is_closing = False
         self._task = asyncio.create_task(self._run(), name=f"home {home}")
@@ -65,6 +68,16 @@ class RunningHome:
     @property
     def is_ended(self) -> bool:
         return self._task.done()
+
+    @property
+    def is_starting(self) -> bool:
+        """Return whether it still loads: it does not listen since it was taken, which is not a minute ago."""
+        seconds = (time.time_ns() - self._begun_at) / 1e9
+        try:
+            listens = (self.folder / _LISTENS).stat().st_ctime_ns > self._begun_at
+        except FileNotFoundError:
+            listens = False
+        return not listens and 0 <= seconds < _MOST_SECONDS_BETWEEN_STARTS
 
     def close(self) -> None:
         """Ask it to stop: running turns finish first. `is_ended` says when it has."""

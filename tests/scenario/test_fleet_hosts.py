@@ -140,7 +140,7 @@ def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_pa
     with fleet.host("m1") as first:
         first.wait_for("assistant chat")
         with fleet.host("m2") as second:
-            writer = Writer(first.folder / "alice", limit=25)
+            writer = Writer(first.folder / "alice", limit=25, repeats=True)
             writer.start()
             while not writer.has_enough:
                 writer.join(0.01)
