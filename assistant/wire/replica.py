@@ -49,7 +49,8 @@ def attach_replica(app: App) -> Replicator | None:
     if not replica.url.get_secret_value():
         return None
     from assistant.replica.capture import FileLimits, HomeCapture
-    from assistant.replica.service import ReplicaOptions, Replicator
+    from assistant.replica.options import ReplicaOptions
+    from assistant.replica.service import Replicator
 
     cipher = _cipher(settings)
     limits = FileLimits(secrets=cipher.encrypt is not None, max_bytes=replica.file_megabytes * _MEGABYTE)
