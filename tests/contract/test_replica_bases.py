@@ -64,6 +64,7 @@ async def test_bases_are_kept_in_a_folder_and_one_that_was_cut_or_altered_is_ref
         await running.say("last")
         # The owner finds out that it was found damaged, or is gone, says so, and makes another.
         (third,) = await _new_base(running, place, Replicator.look_for_base)
+        await running.say("with a third")
         (place / third).unlink()
         status = await asyncio.to_thread(run_in_process, home, "replica", "status", **replica_environ(url, **there))
         assert status.returncode == 1 and "The whole copy is GONE" in status.out
