@@ -144,11 +144,11 @@ async def shut_down(
 
 async def _warm(app: App, after: float) -> None:
     await asyncio.sleep(after)
-    await asyncio.to_thread(_compile_patterns)
+    await asyncio.to_thread(compile_patterns)
     await app.warm()
 
 
-def _compile_patterns() -> None:
+def compile_patterns() -> None:
     """Compile what every message is matched with, which would block the event loop at the first one."""
     from sleep.rules.classifier import classify_request
     from sleep.rules.secrets import find_secrets
