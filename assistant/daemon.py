@@ -147,6 +147,7 @@ async def shut_down(
 async def _warm(app: App, after: float) -> None:
     await asyncio.sleep(after)
     await asyncio.to_thread(_compile_patterns)
+    await asyncio.to_thread(lambda: app.commands.root)
     await app.warm()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assistant.commands.argv import rewrite_for_shell
-from assistant.commands.registry import command_root
+from assistant.commands.catalog import command_root
 from assistant.commands.table import parse_command
 from assistant.core.errors import UsageError
 from assistant.core.sessions import peer_session_key

@@ -83,7 +83,14 @@ def test_a_start_loads_nothing_that_it_may_not_need(command: str) -> None:
     code = _LOADED.format(command)
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"numpy", "pandas", "rich", "fastapi", "anthropic", "openai", "mem0"}.isdisjoint(loaded)
-    assert not [name for name in loaded if name.startswith(("assistant.replica", "assistant.fleet", "psycopg"))]
+    unwanted = (
+        "assistant.replica",
+        "assistant.fleet",
+        "psycopg",
+        "assistant.commands.catalog",
+        "assistant.commands.pe",
+    )
+    assert not [name for name in loaded if name.startswith(unwanted)]
 
 
 @pytest.mark.parametrize(("adapter", "sdk", "most"), [("anthropic", "anthropic", 500), ("openai", "openai", 400)])
