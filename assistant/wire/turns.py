@@ -223,6 +223,7 @@ def _compaction_deps(base: Base) -> CompactionDeps:
         restored_max_tokens=values.restored_max_tokens,
         timeout_seconds=values.summary_seconds,
         price_rise=partial(find_price_rise, load_prices(shipped_config_dir() / PRICES_FILE)),
+        rest=base.running.let_turns_pass,
     )
     return CompactionDeps(
         stores.conversation,
