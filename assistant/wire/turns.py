@@ -209,6 +209,7 @@ def build_background_compaction(base: Base, contexts: Contexts, budget: SleepBud
         base.running,
         budget,
         base.clock,
+        base.stores.message_index.index_next_batch,
     )
 
 
