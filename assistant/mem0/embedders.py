@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import mmap
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from assistant.core.errors import MemoryUnavailable, install_hint
@@ -37,10 +36,8 @@ _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _TABLE = "embedding.weight"
 _LONGEST_HEADER = 1 << 20
 _TEXTS_AT_ONCE = 256
-# Rows read at once, 8 MB: limits the memory for a text of a megabyte.
-_TOKENS_AT_ONCE = 8192
-# Tells the system that mapped pages are not needed now; not available everywhere.
-_DROP_PAGES: int | None = getattr(mmap, "MADV_DONTNEED", None)
+# Rows read at once, 2 MB: limits the memory for many texts, or one of a megabyte.
+_TOKENS_AT_ONCE = 2048
 
 
 def no_meter(settings: EmbedderSettings) -> None:
@@ -76,8 +73,7 @@ class WordLlamaEmbedder:
 
     def __init__(self) -> None:
         folder = _package()
-        # Two bytes per number, as in the file; only the needed rows are converted.
-        self._mapping, self._table = _table(folder / _WEIGHTS)
+        self._table = TokenTable(folder / _WEIGHTS)
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -89,19 +85,31 @@ class WordLlamaEmbedder:
 
     def _rows(self, texts: list[str]) -> Vectors:
         encodings = self._tokenizer.encode_batch_fast([clean_text(text) for text in texts], add_special_tokens=False)
-        rows = np.stack([self._mean(encoding.ids) for encoding in encodings])
-        # The system maps 64 KB around each row, and so soon all 16 MB. They stay in the file cache.
-        if _DROP_PAGES is not None:
-            self._mapping.madvise(_DROP_PAGES)
-        return rows
+        means: list[Vectors] = []
+        together: list[Sequence[int]] = []
+        tokens = 0
+        for encoding in encodings:
+            if together and tokens + len(encoding) > _TOKENS_AT_ONCE:
+                means.append(self._means(together))
+                together, tokens = [], 0
+            together.append(encoding.ids)
+            tokens += len(encoding)
+        return np.concatenate([*means, self._means(together)])
 
-    def _mean(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        tokens = np.minimum(np.asarray(ids, dtype=np.int64), len(self._table) - 1)
-        total = np.zeros(self.dimensions, dtype=np.float32)
-        for start in range(0, len(tokens), _TOKENS_AT_ONCE):
-            total += self._table[tokens[start : start + _TOKENS_AT_ONCE]].sum(axis=0, dtype=np.float32)
-        mean: NDArray[np.float32] = total / np.float32(max(1, len(tokens)))
-        return mean
+    def _means(self, texts: Sequence[Sequence[int]]) -> Vectors:
+        """Return the mean vector of each text's tokens; zeros for a text without any."""
+        counts = np.array([len(ids) for ids in texts])
+        sums = np.zeros((len(texts), self.dimensions), np.float32)
+        if len(texts) == 1:
+            for start in range(0, len(texts[0]), _TOKENS_AT_ONCE):
+                rows = self._table.rows(texts[0][start : start + _TOKENS_AT_ONCE])
+                sums[0] += np.add.reduceat(rows, [0], axis=0)[0]
+        elif counts.any():
+            rows = self._table.rows([token for ids in texts for token in ids])
+            starts = np.cumsum(counts) - counts
+            sums[counts > 0] = np.add.reduceat(rows, starts[counts > 0], axis=0)
+        means: Vectors = sums / np.maximum(counts, 1)[:, None].astype(np.float32)
+        return means
 
 
 def _package() -> Path:
@@ -115,25 +123,50 @@ def _package() -> Path:
     return Path(folders[0])
 
 
-def _table(path: Path) -> tuple[mmap.mmap, NDArray[np.float16]]:
-    """Map the weights read-only, shared by all processes. A safetensors file begins with the length of its JSON header:
-    https://github.com/safetensors/safetensors (its own reader would copy everything)."""
-    try:
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
+class TokenTable:
+    """The vectors of all tokens, in their file, of which single rows are read: mapped into memory, all 16 MB would soon
+    be there, because the system maps 64 KB around each row. A safetensors file begins with the length of its JSON
+    header: https://github.com/safetensors/safetensors (its own reader would copy everything)."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises `MemoryUnavailable`."""
+        try:
+            self._file = path.open("rb", buffering=0)
+            size = int.from_bytes(self._file.read(8), "little")
             if size > _LONGEST_HEADER:
                 raise ValueError("not a file of safetensors")
-            header = json.loads(file.read(size))[_TABLE]
+            header = json.loads(self._file.read(size))[_TABLE]
             if header["dtype"] != "F16":
                 raise ValueError(f"numbers of type {header['dtype']}")
-            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        rows, columns = header["shape"]
-        offset = 8 + size + int(header["data_offsets"][0])
-        return mapping, np.frombuffer(mapping, np.float16, rows * columns, offset).reshape(rows, columns)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise MemoryUnavailable(
-            f"WordLlama's weights cannot be read ({error}). The journal keeps everything; install wordllama again."
-        ) from error
+            self._count, self._columns = header["shape"]
+            self._offset = 8 + size + int(header["data_offsets"][0])
+            self._row(self._count - 1)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise _unreadable(str(error)) from error
+
+    def rows(self, tokens: Sequence[int]) -> Vectors:
+        """Return the vector of each token, at least one; an unknown one has that of the last. Raises
+        `MemoryUnavailable`."""
+        known, places = np.unique(np.minimum(tokens, self._count - 1), return_inverse=True)
+        read = np.frombuffer(b"".join([self._row(token) for token in known.tolist()]), np.float16)
+        vectors: Vectors = read.reshape(len(known), self._columns).astype(np.float32)[places]
+        return vectors
+
+    def _row(self, token: int) -> bytes:
+        size = 2 * self._columns
+        try:
+            row = os.pread(self._file.fileno(), size, self._offset + token * size)
+        except OSError as error:
+            raise _unreadable(str(error)) from error
+        if len(row) != size:
+            raise _unreadable("the file is shorter than it says")
+        return row
+
+
+def _unreadable(why: str) -> MemoryUnavailable:
+    return MemoryUnavailable(
+        f"WordLlama's weights cannot be read ({why}). The journal keeps everything; install wordllama again."
+    )
 
 
 class FastEmbedder:

@@ -15,7 +15,7 @@ import pytest
 
 from assistant.core.errors import MemoryUnavailable
 from assistant.mem0.codec import EmbedderSettings
-from assistant.mem0.embedders import WordLlamaEmbedder, _table, open_embedder
+from assistant.mem0.embedders import TokenTable, WordLlamaEmbedder, open_embedder
 from assistant.mem0.remote_embedders import RemoteEmbedder
 from assistant.mem0.vectors import nearest_vectors, vector_to_bytes
 from tests.support.semantic_memory import EmbedderServer, run_embedder_server
@@ -82,7 +82,7 @@ def test_half_a_character_is_no_fault(wordllama: WordLlamaEmbedder) -> None:
 
 
 def test_texts_that_were_embedded_leave_nothing_in_memory() -> None:
-    """A tokenizer that keeps texts, as it does by itself, would hold 30 MB of these, weights that stay mapped 15."""
+    """A tokenizer that keeps texts, as it does by itself, would hold 30 MB of these, weights that are mapped 15."""
     program = """
 from string import ascii_lowercase as letters
 
@@ -123,7 +123,7 @@ def test_weights_that_are_damaged_are_told_of(data: bytes | None, tmp_path: Path
     if data is not None:
         (tmp_path / "weights").write_bytes(data)
     with pytest.raises(MemoryUnavailable, match=r"weights cannot be read .* The journal keeps everything"):
-        _table(tmp_path / "weights")
+        TokenTable(tmp_path / "weights")
 
 
 def test_the_package_is_not_imported() -> None:
