@@ -82,7 +82,7 @@ class WordLlamaEmbedder:
 
     def __init__(self) -> None:
         folder = _package()
-        self._table = _TokenTable(folder / _WEIGHTS)
+        self._table = TokenTable(folder / _WEIGHTS)
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -139,7 +139,7 @@ def _package() -> Path:
     return Path(folders[0])
 
 
-class _TokenTable:
+class TokenTable:
     """The vectors of tokens, two bytes per number, read from the file when they are needed: mapped, each would bring 64
     KB of others into memory, soon all 16 MB. A safetensors file begins with the length of its JSON header:
     https://github.com/safetensors/safetensors (its own reader would copy everything)."""
@@ -159,13 +159,11 @@ class _TokenTable:
             self._kept: dict[int, bytes] = {}  # the latest vectors
             self.rows(np.array([0, self._count - 1]))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise MemoryUnavailable(
-                f"WordLlama's weights cannot be read ({error}). The journal keeps everything; install wordllama again."
-            ) from error
+            raise _unreadable(str(error)) from error
 
     def rows(self, tokens: NDArray[np.integer]) -> tuple[NDArray[np.float16], NDArray[np.intp]]:
         """Return the vectors of the distinct tokens, and the place of each of these tokens among them. Raises
-        `OSError`, `ValueError`."""
+        `MemoryUnavailable`."""
         ids = np.array(sorted(set(tokens.tolist())))
         if len(self._kept) > _ROWS_KEPT:
             self._kept = {}
@@ -175,8 +173,20 @@ class _TokenTable:
         return rows, np.searchsorted(ids, tokens)
 
     def _read(self, token: int) -> bytes:
-        width = 2 * self._columns
-        return os.pread(self._file.fileno(), width, self._offset + min(token, self._count - 1) * width)
+        size = 2 * self._columns
+        try:
+            row = os.pread(self._file.fileno(), size, self._offset + min(token, self._count - 1) * size)
+        except OSError as error:
+            raise _unreadable(str(error)) from error
+        if len(row) != size:
+            raise _unreadable("the file is shorter than it says")
+        return row
+
+
+def _unreadable(why: str) -> MemoryUnavailable:
+    return MemoryUnavailable(
+        f"WordLlama's weights cannot be read ({why}). The journal keeps everything; install wordllama again."
+    )
 
 
 class FastEmbedder:
