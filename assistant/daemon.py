@@ -17,7 +17,7 @@ from datetime import UTC
 from functools import partial
 
 from assistant.core.dataclass import dataclass
-from assistant.core.imports import placeholder_modules
+from assistant.core.imports import no_package_metadata, placeholder_modules
 from assistant.core.logger import get_logger
 from assistant.core.shutdown import (
     SHUTDOWN_TIMEOUTS,
@@ -37,9 +37,11 @@ from assistant.settings.home import NotifyTarget
 from assistant.settings.settings import Settings
 from assistant.wire.app import App, build_app
 
-# Its pools of processes are never used, and need another fifty modules.
-with placeholder_modules(**{"concurrent.futures.process": "BrokenProcessPool"}):
+# Its pools of processes are never used, and need another fifty modules; nor are plugins for it.
+with placeholder_modules(**{"concurrent.futures.process": "BrokenProcessPool"}), no_package_metadata():
     from apscheduler.schedulers.asyncio import AsyncIOScheduler
+    from apscheduler.triggers.cron import CronTrigger
+    from apscheduler.triggers.interval import IntervalTrigger
 
 log = get_logger()
 
@@ -144,11 +146,12 @@ async def shut_down(
 
 async def _warm(app: App, after: float) -> None:
     await asyncio.sleep(after)
-    await asyncio.to_thread(_compile_patterns)
+    await asyncio.to_thread(compile_patterns)
+    await asyncio.to_thread(lambda: app.commands.root)
     await app.warm()
 
 
-def _compile_patterns() -> None:
+def compile_patterns() -> None:
     """Compile what every message is matched with, which would block the event loop at the first one."""
     from sleep.rules.classifier import classify_request
     from sleep.rules.secrets import find_secrets
@@ -196,14 +199,14 @@ def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
             await app.maintenance.remake_memories()
 
     scheduler = AsyncIOScheduler(timezone=UTC)
-    scheduler.add_job(watch, "interval", seconds=settings.values.daemon.watch_seconds, id="watch", coalesce=True)
-    scheduler.add_job(upkeep, "interval", minutes=_UPKEEP_MINUTES, id="upkeep", coalesce=True)
+    every = IntervalTrigger(seconds=settings.values.daemon.watch_seconds, timezone=UTC)
+    scheduler.add_job(watch, every, id="watch", coalesce=True)
+    scheduler.add_job(upkeep, IntervalTrigger(minutes=_UPKEEP_MINUTES, timezone=UTC), id="upkeep", coalesce=True)
     if at := settings.values.sleep.at:
         hour, minute = at.split(":")
         # A night that was missed, while the daemon was off or a laptop suspended, is found by the next watch.
-        scheduler.add_job(
-            watch, "cron", hour=int(hour), minute=int(minute), timezone=settings.zone, id="night", coalesce=True
-        )
+        night = CronTrigger(hour=int(hour), minute=int(minute), timezone=settings.zone)
+        scheduler.add_job(watch, night, id="night", coalesce=True)
     scheduler.start()
     return scheduler
 

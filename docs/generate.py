@@ -19,7 +19,7 @@ from sqlite_utils import Database, Migrations
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.main import assistant
 from assistant.cli.output import JsonOption
-from assistant.commands.registry import command_root
+from assistant.commands.catalog import command_root
 from assistant.commands.table import TableCommand, leaf_commands
 from assistant.core.errors import AssistantError
 from assistant.core.notices import NoticeKind
@@ -145,7 +145,7 @@ def settings() -> str:
         head, _, key = row.key.partition(".")
         if key and head != section:
             section = head
-            lines += [f"## [{section}]", ""]
+            lines += [f"## [{section}]", "", row.section, ""]
         if key:
             lines += [
                 f"### {row.key}",

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from assistant.context.event_time import (
     EventReference,
+    asks_for_kinds,
     asks_for_order,
     asks_for_several,
     find_event_reference,
@@ -24,7 +25,9 @@ from tools.declaration import start_of_day
 Search = Callable[[str, int, datetime | None, datetime | None], Sequence[SearchHit]]
 """The hits of (query, limit, after, before), best first."""
 
-_WIDER = 2
+# How many times as many hits are shown for things in the plural, and for what surely needs several messages: there, a
+# part of them is one a day, from further days.
+_WIDER, _BEST, _FURTHER_DAYS = 2.0, 2.5, 0.5
 _DEEPEST = 100
 _MOST_OF_THE_WORDS = 0.5
 _EVENTS_READ = 12
@@ -34,8 +37,9 @@ _EVENTS_READ = 12
 class HistoryResults:
     """The results a search shows."""
 
-    hits: Sequence[SearchHit]
+    hits: Sequence[SearchHit]  # the first ones are shown, as many as there is room for
     order: str  # how they are ordered, for people
+    by_time: bool = False  # whether the ones shown are put in the order of time
     more: int | None = None  # how many others have most of the question's words; None if not counted
     note: str = ""  # how a time was understood
 
@@ -46,20 +50,32 @@ def find_messages(
     reference = find_event_reference(query) if after is None and before is None else None
     if reference is not None and (found := _around_event(search, query, reference, limit, today, zone)):
         return found
-    times = last_times(query)
-    if not times and not asks_for_several(query):
+    times, asks_several = last_times(query), asks_for_several(query)
+    if not times and not asks_several and not asks_for_kinds(query):
         return HistoryResults(search(query, limit, after, before), "best first")
     hits = search(query, _DEEPEST, after, before)
     if times:
         fitting = sorted(_fitting(hits), key=lambda hit: hit.ts, reverse=True)
         if fitting:
             rest = [hit for hit in hits if hit not in fitting[:limit]]
-            return HistoryResults([*fitting, *rest][:limit], "newest first", max(0, len(fitting) - limit))
-    shown = hits[: _WIDER * limit]
+            return HistoryResults([*fitting, *rest][:limit], "newest first", more=max(0, len(fitting) - limit))
+    shown = _with_further_days(hits, limit, zone) if asks_several else hits[: int(_WIDER * limit)]
     more = len([hit for hit in _fitting(hits) if hit not in shown])
     if asks_for_order(query):
-        return HistoryResults(sorted(shown, key=lambda hit: (hit.ts, hit.message_id)), "in the order of time", more)
-    return HistoryResults(shown, "best first", more)
+        return HistoryResults(shown, "in the order of time", by_time=True, more=more)
+    return HistoryResults(shown, "best first", more=more)
+
+
+def _with_further_days(hits: Sequence[SearchHit], limit: int, zone: ZoneInfo) -> list[SearchHit]:
+    """Return the best hits, then the best of each day that has none among them: what comes again and again is told on
+    many days."""
+    best = list(hits[: int(_BEST * limit)])
+    days = {hit.ts.astimezone(zone).date() for hit in best}
+    further: dict[date, SearchHit] = {}
+    for hit in hits[len(best) :]:
+        if (day := hit.ts.astimezone(zone).date()) not in days:
+            further.setdefault(day, hit)
+    return [*best, *list(further.values())[: int(_FURTHER_DAYS * limit)]]
 
 
 def _around_event(

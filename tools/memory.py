@@ -21,8 +21,6 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field
 
-from assistant.commands.erasure import render_forget_preview
-from assistant.commands.memory_text import render_correction
 from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import JournalEntry, MemoryHit
@@ -176,6 +174,8 @@ def update_memory_tool(memory: MemoryService, history: StoredHistory) -> Tool:
             )
         except UsageError as error:
             raise ToolError(str(error)) from None
+        from assistant.commands.memory_text import render_correction
+
         return render_correction(done)
 
     return update_memory
@@ -202,6 +202,8 @@ def forget_tool(erasure: ErasureService) -> Tool:
             raise ToolError(
                 f"text: {_MAX_TEXT_LENGTH} characters at most; a telling part of it will do. Nothing was changed."
             )
+        from assistant.commands.erasure import render_forget_preview
+
         preview, code = await erasure.request_code(request, context.now)
         return quote_block("\n".join(render_forget_preview(preview, code, shown=False)))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import pairwise
 
 from assistant.core.dataclass import dataclass
@@ -145,9 +146,19 @@ class NamedDay:
         return (day.month, day.day) == own
 
 
+def may_name_day(text: str) -> bool:
+    """Return whether `find_day` could find something in the text or a part of it; cheap."""
+    return _MAY_NAME_DAY.search(_folded(text)) is not None
+
+
+def _folded(text: str) -> str:
+    return fold_text(text).replace("’", "'")
+
+
+@lru_cache(maxsize=64)
 def find_day(sentence: str, said_on: date) -> NamedDay:
     """Return the day and hour named in a sentence; empty if there is none, or a past one."""
-    folded = fold_text(sentence).replace("’", "'")
+    folded = _folded(sentence)
     if not _MAY_NAME_DAY.search(folded):
         return NamedDay()
     if _GERMAN.search(folded):

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import chain
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.dated_phrases import DAY_WORDS, NamedDay, find_day, find_other_numbers
+from assistant.agenda.dated_phrases import DAY_WORDS, NamedDay, find_day, find_other_numbers, may_name_day
 from assistant.core.calendar import utc_to_local
 from assistant.core.dataclass import dataclass
 from assistant.core.memories import JournalEntry
@@ -38,11 +38,6 @@ _LONGEST = 2000
 # A correction without a topic refers to something mentioned within this time.
 _JUST_SAID = timedelta(hours=12)
 _ONE_QUESTION = lazy_regex(r"[^.!?\n]*\?\s*")
-_MAY_NAME_DAY = lazy_regex(
-    r"\d|day|tomorrow|tonight|tag\b|tags\b|abend|mittwoch|morgen|heute|di\b|demain|aujourd|soir|mañana|hoy|lunes|martes"
-    r"|rcoles|jueves|viernes|bado|domingo|dimanche",
-    re.IGNORECASE,
-)
 _ASKS = lazy_regex(
     r"^(?:please |bitte |(?:can|could|will|would) you |kannst du |peux-tu |puedes )?"
     r"(?:agenda|calendar|kalender|remind|wake|set|put|add|cancel|move|snooze|show|list|delete|remove|schedule|erinner\w*|wecke?|stelle?|setze?|füge?|lösch\w*|verschieb\w*|zeige?"
@@ -136,11 +131,11 @@ def find_dated_mentions(
 
 @lru_cache(maxsize=4)
 def _find_in_texts(texts: tuple[_Words, ...], zone: ZoneInfo) -> tuple[DatedMention, ...]:
-    things: list[DatedMention] = []
+    things = _DatedMentions()
     for words in texts:
         for thing in _things_in(words, zone):
-            _take_in(things, thing)
-    return tuple(thing for thing in things if thing.when.names_day)
+            things.take_in(thing)
+    return things.dated()
 
 
 @lru_cache(maxsize=2 * (_MOST_MESSAGES + _MOST_ENTRIES))
@@ -150,16 +145,16 @@ def _things_in(words: _Words, zone: ZoneInfo) -> tuple[DatedMention, ...]:
 
 def _read_things(words: _Words, zone: ZoneInfo) -> Iterator[DatedMention]:
     text = words.text
-    if not (_MAY_NAME_DAY.search(text) or _CANCELS.search(text)) or _ASKS.match(text.strip()):
+    # Skips most messages: parsing their sentences takes much longer.
+    if not (may_name_day(text) or _CANCELS.search(text)) or _ASKS.match(text.strip()):
         return
     if _ONE_QUESTION.fullmatch(text):
         return
     said_on = utc_to_local(words.said_at, zone).date()
-    if find_day(text, said_on) == NamedDay() and not _CANCELS.search(text):
-        # Skips most messages: parsing their sentences takes much longer.
-        return
     for sentence in split_sentences(blank_foreign_text(text)):
         own = sentence.own_text
+        if not (may_name_day(own) or _CANCELS.search(own)):
+            continue
         asks = sentence.is_question or _ASKS.match(own.strip()) or _ASKS_UNMARKED.match(own.strip())
         if asks or is_order(own) or mentions_reminder(own):
             continue
@@ -192,37 +187,53 @@ def _dated_parts(sentence: Sentence, said_on: date) -> list[tuple[str, str]]:
     return [(text.strip(), own if not dated or find_day(own, said_on).names_day else dated[0])]
 
 
-def _take_in(things: list[DatedMention], new: DatedMention) -> None:
-    """Add what was mentioned, or correct earlier things with it."""
-    earlier = _meant(things, new)
-    if earlier is None:
-        if new.when.names_day and not _CANCELS.search(new.text):
-            things.append(new)
-        return
-    things.remove(earlier)
-    if _CANCELS.search(new.text):
-        return
-    when = new.when if new.when.names_day else earlier.when
-    when = replace(when, time=new.when.time or earlier.when.time, yearly=when.yearly or earlier.when.yearly)
-    text = new.text if len(new.words & earlier.words) > 1 else f"{earlier.text} ({new.text})"
-    things.append(replace(new, text=text, when=when, words=earlier.words | new.words))
+class _DatedMentions:
+    """What was mentioned so far, as last corrected."""
+
+    def __init__(self) -> None:
+        self._things: dict[int, DatedMention] = {}  # in the order in which they were said
+        self._by_words: dict[frozenset[str], dict[int, DatedMention]] = {}
+        self._next = 0
+
+    def take_in(self, new: DatedMention) -> None:
+        """Add what was mentioned, or correct earlier things with it."""
+        number = self._meant(new)
+        if number is None:
+            if new.when.names_day and not _CANCELS.search(new.text):
+                self._add(new)
+            return
+        earlier = self._things.pop(number)
+        del self._by_words[earlier.words][number]
+        if _CANCELS.search(new.text):
+            return
+        when = new.when if new.when.names_day else earlier.when
+        when = replace(when, time=new.when.time or earlier.when.time, yearly=when.yearly or earlier.when.yearly)
+        text = new.text if len(new.words & earlier.words) > 1 else f"{earlier.text} ({new.text})"
+        self._add(replace(new, text=text, when=when, words=earlier.words | new.words))
+
+    def dated(self) -> tuple[DatedMention, ...]:
+        return tuple(thing for thing in self._things.values() if thing.when.names_day)
+
+    def _add(self, thing: DatedMention) -> None:
+        self._things[self._next] = thing
+        self._by_words.setdefault(thing.words, {})[self._next] = thing
+        self._next += 1
+
+    def _meant(self, new: DatedMention) -> int | None:
+        """Return the number of what is corrected, cancelled, or repeated."""
+        for number, thing in self._by_words.get(new.words, {}).items() if new.words else ():
+            if thing.when.yearly == new.when.yearly and not _are_separate(new, thing):
+                return number
+        if not self._things or not (_CORRECTS.search(new.text) or _CANCELS.search(new.text) or is_correction(new.text)):
+            return None
+        things = self._things.items()
+        number, best = max(things, key=lambda it: (len(new.words & it[1].words), it[1].said_at, it[1].source))
+        if new.words & best.words:
+            return number
+        # A text without a topic refers to what was mentioned just before.
+        number, last = max(things, key=lambda it: (it[1].said_at, it[1].source))
+        return number if len(new.words) <= 1 and new.said_at - last.said_at <= _JUST_SAID else None
 
 
 def _are_separate(new: DatedMention, thing: DatedMention) -> bool:
     return are_separate_doings(parse_entry(new.text).statement, parse_entry(thing.text).statement)
-
-
-def _meant(things: Sequence[DatedMention], new: DatedMention) -> DatedMention | None:
-    """Return earlier things that are corrected, cancelled, or repeated."""
-    for thing in things:
-        says_again = new.words and new.words == thing.words and thing.when.yearly == new.when.yearly
-        if says_again and not _are_separate(new, thing):
-            return thing
-    if not things or not (_CORRECTS.search(new.text) or _CANCELS.search(new.text) or is_correction(new.text)):
-        return None
-    best = max(things, key=lambda thing: (len(new.words & thing.words), thing.said_at, thing.source))
-    if new.words & best.words:
-        return best
-    # A text without a topic refers to what was mentioned just before.
-    last = max(things, key=lambda thing: (thing.said_at, thing.source))
-    return last if len(new.words) <= 1 and new.said_at - last.said_at <= _JUST_SAID else None

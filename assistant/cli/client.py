@@ -69,7 +69,7 @@ class SocketLink:
         await self._ask("POST", "/deliveries/ack", {"key": key})
 
     async def run_command(self, text: str, session: str) -> str:
-        from assistant.commands.registry import max_seconds_of  # all commands: only where one was typed
+        from assistant.commands.catalog import max_seconds_of  # all commands: only where one was typed
 
         within = max(max_seconds_of(text), _ANSWERS_WITHIN)
         return str((await self._ask("POST", "/commands", {"text": text, "session": session}, within))["text"])

@@ -54,14 +54,16 @@ def serve_homes(name: str | None, folder: Path | None, listen: str, domain: str,
     environment = partial(_environment, settings, address, domain)
 
     async def serve(tables: FleetTables) -> None:
+        from assistant.cli.fleet_home import prepare_forking, start_home
         from assistant.fleet.host import FleetHost, HostOptions
         from assistant.replica.postgres import ReplicaDatabase
 
         stop = _stop_event()
+        await asyncio.to_thread(prepare_forking)
         options = HostOptions(name, folder, address, port, most, environment, max(idle, 0.0))
         print_remark(f"The host {name} runs homes of the fleet in {folder}. Ctrl-C stops them all.")
         url = settings.values.replica.url.get_secret_value()
-        await FleetHost(tables, options, partial(ReplicaDatabase, url)).run(stop)
+        await FleetHost(tables, options, partial(ReplicaDatabase, url), start_home).run(stop)
 
     try:
         with home_lock(folder / ".host"):

@@ -44,7 +44,7 @@ def with_file_content(parsed: ParsedCommand, argv: Sequence[str]) -> list[str]:
 async def run_typed_command(link: Link, text: str, session: str) -> str:
     """Run what was typed with a slash in a terminal; what to show."""
     if command_name(text) in _COMMANDS_WITH_FILES:
-        from assistant.commands.registry import command_root  # all commands: only where one was typed
+        from assistant.commands.catalog import command_root  # all commands: only where one was typed
 
         argv = expand_alias(split_line(text.strip().removeprefix("/")))
         parsed = parse_command(command_root(), argv)

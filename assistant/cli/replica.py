@@ -45,6 +45,7 @@ class ReplicaReport(Item):
     epoch: int
     changed_at: datetime
     base_at: datetime | None
+    base_is_there: bool  # where it was stored
     changes: int  # since the base
     bytes: int
     standbys: list[str]  # that each commit waits for
@@ -207,9 +208,11 @@ async def _read_status(settings: Settings, database: ReplicaDatabase) -> Replica
         raise UsageError(f"The replica has no home {database.home!r} yet: the assistant makes it when it runs.")
     holder = load_holder(settings.home.path)
     is_ours = holder is not None and holder.name == state.holder
-    listed = await open_bases(settings, database).find_list(state.base)
+    bases = open_bases(settings, database)
+    listed = await bases.find_list(state.base)
+    is_there = bool(state.base) and await bases.is_stored(state.base)
     return ReplicaReport(
-        ok=is_ours and state.base_at is not None,
+        ok=is_ours and state.base_at is not None and is_there,
         home_name=state.home,
         machine=state.machine,
         is_ours=is_ours,
@@ -217,6 +220,7 @@ async def _read_status(settings: Settings, database: ReplicaDatabase) -> Replica
         epoch=state.epoch,
         changed_at=state.changed_at,
         base_at=state.base_at,
+        base_is_there=is_there,
         changes=state.sequence - state.base_after,
         bytes=sum(await database.sum_bytes()) + (listed.bytes if listed is not None and listed.place else 0),
         standbys=await database.list_standbys(),
@@ -230,6 +234,10 @@ def _status_lines(report: ReplicaReport, settings: Settings) -> list[str]:
     lines = [f"{report.home_name}: {format_bytes(report.bytes)}, last changed {local(report.changed_at)}."]
     if report.base_at is None:
         lines.append("There is no whole copy yet: nothing could be restored.")
+    elif not report.base_is_there:
+        lines.append(
+            "The whole copy is GONE from where it was stored: nothing could be restored. Restart the assistant."
+        )
     else:
         lines.append(f"Whole copy of {local(report.base_at)}, and {pluralize(report.changes, 'change')} since.")
     owner = "this data folder" if report.is_ours else f"ANOTHER one, on {report.machine}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -29,6 +29,9 @@ class StatusReport(Item):
 
     ok: bool = Field(description="False when anything needs a person.")
     problems: list[str] = Field(description="A line each, ending with what to do.")
+    next_sleep: datetime | None = Field(
+        None, description="When the next nightly sleep starts. In the past if it is due; null if nights are off."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Every command that there is, and running one: for a conversation, a shell or the API.
+"""Runs commands: for a conversation, a shell or the API.
 
 Who may use what is decided before anything of a command runs (`Permissions`).
 """
@@ -7,44 +7,16 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
-from functools import partial
+from functools import cached_property, partial
 
 import click
 
-from assistant.commands import (
-    approvals,
-    archive,
-    backups,
-    bridges,
-    calendars,
-    compaction,
-    context_parts,
-    erasure,
-    files,
-    general,
-    imports,
-    mcp,
-    memory,
-    notify,
-    people,
-    reminders,
-    schedules,
-    sessions,
-    skills,
-    sleep,
-    tasks,
-    todo,
-    usage,
-    web,
-)
 from assistant.commands import argv as argv_words
-from assistant.commands import help as help_command
 from assistant.commands.context import CommandContext, CommandEntry, CommandServices, CommandStores, Surface
 from assistant.commands.paging import page_of, without_page
 from assistant.commands.table import (
-    DEFAULT_MAX_SECONDS,
     CommandResult,
     ParsedCommand,
     leaf_commands,
@@ -54,33 +26,6 @@ from assistant.core.errors import UsageError
 from assistant.core.permissions import Permissions
 from assistant.core.sessions import SessionRole, session_role
 
-# By subject, in the order in which `/help` lists them.
-_COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
-    "Talk": (
-        *(help_command.help, general.undo, general.retry, general.stop, sessions.session, sessions.sessions),
-        *(sessions.reset, compaction.compact, context_parts.context, compaction.branch, compaction.pins),
-        *(tasks.requests, approvals.approvals),
-    ),
-    "Remember": (
-        *(memory.memory, files.add, files.files, erasure.forget, sleep.sleep, archive.archive),
-        imports.imports,
-    ),
-    "Time": (
-        *(todo.agenda, todo.brief, todo.todo, reminders.remind, schedules.schedule),
-        *(calendars.calendar, calendars.contacts),
-    ),
-    "People and networks": (
-        *(people.people, bridges.bridge, bridges.deliveries, web.web, notify.notify),
-        *(mcp.mcp, skills.skills),
-    ),
-    "Look after it": (general.status, general.model, usage.usage, backups.backup),
-}
-
-
-def command_root() -> click.Group:
-    """All commands of the table, as one group of click."""
-    return click.Group("", {command.name or "": command for commands in _COMMANDS.values() for command in commands})
-
 
 def grantable_roles(root: click.Group) -> dict[str, frozenset[str]]:
     """Who may be granted a command by the settings, which name whole groups and short forms."""
@@ -89,13 +34,6 @@ def grantable_roles(root: click.Group) -> dict[str, frozenset[str]]:
     for path, roles in leaves.items():
         groups[path[0]] = groups.get(path[0], frozenset()) | roles
     return groups | {name: leaves[path] for name, path in argv_words.ALIASES.items()}
-
-
-def max_seconds_of(text: str) -> float:
-    """How long the commands of a typed line's name may take, at most."""
-    words = argv_words.expand_alias([argv_words.command_name(text)])
-    leaves = [leaf for path, leaf in leaf_commands(command_root()) if path[0] == words[0]]
-    return max((leaf.max_seconds for leaf in leaves), default=DEFAULT_MAX_SECONDS)
 
 
 class CommandRegistry:
@@ -110,12 +48,18 @@ class CommandRegistry:
         zone: tzinfo,
     ) -> None:
         """`authority` decides who may type what."""
-        self.root = command_root()
         self._authority = authority
         self._clock = clock
         self._stores = stores
         self._services = services
         self._zone = zone
+
+    @cached_property
+    def root(self) -> click.Group:
+        """All commands; imported when somebody first asks for one."""
+        from assistant.commands.catalog import command_root
+
+        return command_root()
 
     def names(self) -> list[str]:
         """With the slash: every command, and the short forms."""
@@ -207,7 +151,10 @@ class CommandRegistry:
 
     def list_commands(self, role: SessionRole) -> Sequence[CommandEntry]:
         """What a role can type. What it may not use is not described to it."""
-        return list(help_command.describe_commands(_COMMANDS, self._usable(role), role))
+        from assistant.commands.catalog import COMMANDS
+        from assistant.commands.help import describe_commands
+
+        return list(describe_commands(COMMANDS, self._usable(role), role))
 
 
 def _not_here(name: str) -> str:

@@ -65,13 +65,25 @@ _TOLERANCE = {"day": 1, "week": 4, "month": 16, "year": 120}
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _SEVERAL = lazy_regex(
     r"\b(?:how (?:many|often)\b|(?:in|by) (?:which|what) order\b|order in which\b|(?:each|every) time\b"
-    r"|all (?:of )?(?:the|my|our|of)\b|altogether\b|in total\b|so far\b|list (?:of|the|all|my)\b|wie (?:oft|viele)\b"
-    r"|in welcher reihenfolge\b|combien de\b|dans quel ordre\b|cuánt[ao]s\b|hvor mange\b)",
+    r"|all (?:of )?(?:the|my|our|of)\b|altogether\b|in total\b|so far\b|list (?:of|the|all|my|every|each)\b"
+    r"|wie (?:oft|viele)\b|in welcher reihenfolge\b|combien de\b|dans quel ordre\b|cuánt[ao]s\b|hvor mange\b)",
     re.IGNORECASE,
 )
 _ORDER = lazy_regex(
-    r"\b(?:(?:in|by) (?:which|what) order|order in which|in order|chronological\w*|first to last|in welcher reihenfolge"
-    r"|dans quel ordre)\b",
+    r"\b(?:(?:in|by) (?:which|what) order|order in which|in order|chronolog\w*|timelines?|sequence of|first to last"
+    r"|in welcher reihenfolge|zeitleiste|dans quel ordre|chronologie|en qu[eé] orden|cronolog\w*)\b",
+    re.IGNORECASE,
+)
+# "Which sports have I tried?", "welche Bücher habe ich", "quelles villes", "qué libros he": a noun in the plural. In
+# front of an auxiliary verb it is no verb itself ("what makes Anna").
+_KINDS = lazy_regex(
+    r"\b(?:what|which) (?:(?!(?:is|was|does|has|did|do|are|were|have)\b)[\w'’-]+ ){0,5}?"
+    r"(?!(?:is|was|this|does|has)\b|\w*(?:ss|us|is)\b)(?:\w{2,}s|\w*(?:people|children|men)) "
+    r"(?:(?:of|in|at|from|for|on|with) (?:\w+ ){1,3}?)?"
+    r"(?:do|did|has|have|had|are|were|can|could|would|will|should)\b"
+    r"|\b(?:what|who|which) (?:are|were) (?:all|some|the (?:\w+ ){0,2}?\w{3,}s)\b|\b(?:what|which|who) (?:all|else)\b"
+    r"|\bwelche \w+(?:en|er|s) (?:sind|waren|habe|haben|hast|hat|kenne)\b|\bquel(?:le)?s\b"
+    r"|\bqu[eé] (?:\w+ )?\w{3,}s (?:he|has|ha|hemos|han|son|fueron|tengo|tiene)\b|\bcu[aá]les\b",
     re.IGNORECASE,
 )
 _LAST_TIMES = lazy_regex(
@@ -146,6 +158,11 @@ def _find_reference_elsewhere(question: str) -> EventReference | None:
 def asks_for_several(question: str) -> bool:
     """Return whether the question may need several messages to answer."""
     return bool(_SEVERAL.search(question) or _ORDER.search(question))
+
+
+def asks_for_kinds(question: str) -> bool:
+    """Return whether it asks for things in the plural, of which one message may tell all or each one a part."""
+    return bool(_KINDS.search(question))
 
 
 def asks_for_order(question: str) -> bool:

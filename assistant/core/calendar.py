@@ -118,6 +118,14 @@ class SleepSchedule:
         awake = [moment for moment in (slept_at, since) if moment is not None and not _is_of_a_wrong_clock(moment, now)]
         return slot if all(moment < slot for moment in awake) else None
 
+    def find_next_night(self, slept_at: datetime | None, since: datetime | None, now: datetime) -> datetime | None:
+        """Return when the next nightly sleep starts: a time before `now` where one is due already, None if it is off.
+        Arguments as in `find_due_night`."""
+        if not self.at:
+            return None
+        due = self.find_due_night(slept_at, since, now)
+        return due or min(moment for moment in self._nights_around(now) if moment > now)
+
     def find_missed_night(self, slept_at: datetime | None, since: datetime | None, now: datetime) -> datetime | None:
         """Return the first night that was not slept if that is more than a day ago, else None."""
         if slept_at is not None and _is_of_a_wrong_clock(slept_at, now):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,6 +44,31 @@ def placeholder_modules(**modules: str) -> Iterator[None]:
     finally:
         for name in absent:
             del sys.modules[name]
+
+
+@contextmanager
+def no_package_metadata() -> Iterator[None]:
+    """Make libraries that are imported within the block find no plugins and no versions of installed packages.
+
+    To look for plugins reads a file of every installed package, and loads the standard library's parser of mails. Call
+    it before threads start: what another thread imports meanwhile finds none either."""
+    name = "importlib.metadata"
+    known = sys.modules.get(name)
+    stub: Any = ModuleType(name)
+    stub.PackageNotFoundError = ModuleNotFoundError
+    stub.entry_points = lambda **_: ()
+    stub.version = _find_no_version
+    sys.modules[name] = vars(importlib)["metadata"] = stub
+    try:
+        yield
+    finally:
+        del sys.modules[name], vars(importlib)["metadata"]
+        if known is not None:
+            sys.modules[name] = vars(importlib)["metadata"] = known
+
+
+def _find_no_version(package: str) -> str:
+    raise ModuleNotFoundError(f"the version of {package} was not looked up")
 
 
 class _Placeholder:

@@ -41,7 +41,8 @@ def add_attribute(
     allow_multiple: bool = False,
 ) -> Profile:
     """Add an attribute that is true since then. With `allow_multiple` several values may be current at once; otherwise
-    it closes the previous value, and is closed itself if a later one is known."""
+    it closes the previous value, and is closed itself if a later one is known; the same value is known since the
+    earlier of two times."""
     new = ProfileAttribute(name, value, since, None, tuple(sources))
     alike = [each for each in profile.attributes if _is_of(each, name)]
     current = [each for each in alike if _is_current_at(each, since)]
@@ -50,9 +51,12 @@ def add_attribute(
         return _changed(profile, {same: replace(same, sources=_together(same.sources, new.sources))})
     if allow_multiple:
         return _changed(profile, {}, new)
-    later = [each.since for each in alike if each.since > since]
+    following = min((each for each in alike if each.since > since), key=lambda each: each.since, default=None)
     closing = {each: replace(each, until=since) for each in current}
-    return _changed(profile, closing, replace(new, until=min(later, default=None)))
+    if following is not None and fold_name(following.value) == fold_name(value):
+        together = _together(following.sources, new.sources)
+        return _changed(profile, {**closing, following: replace(following, since=since, sources=together)})
+    return _changed(profile, closing, replace(new, until=None if following is None else following.since))
 
 
 def end_attribute(profile: Profile, name: str, value: str, until: datetime) -> Profile:

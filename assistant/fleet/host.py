@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping
@@ -18,7 +19,7 @@ from pathlib import Path
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, ReplicaUnavailable
 from assistant.core.logger import get_logger
-from assistant.fleet.running import OpenReplica, RunningHome
+from assistant.fleet.running import OpenReplica, RunningHome, StartProcess
 from assistant.fleet.tables import LEASE_SECONDS, FleetTables, HeldHome, Quota
 
 log = get_logger()
@@ -27,7 +28,8 @@ _LOOK_EVERY = 0.2
 _RENEW_EVERY = 3.0
 # Time to kill the children before the leases lapse.
 _SPARE_SECONDS = 2.0
-_TAKEN_AT_ONCE = 2
+# Homes that load at the same time: more would all be ready later.
+STARTS_AT_ONCE = 2 * (os.cpu_count() or 1)
 _PORTS = 20_000
 _MEASURE_EVERY = 30.0
 # A home that was woken before it was stopped stays for so long: what woke it is about to reach it.
@@ -48,8 +50,8 @@ class HostOptions:
 
 
 class FleetHost:
-    def __init__(self, tables: FleetTables, options: HostOptions, replica: OpenReplica) -> None:
-        self._tables, self._options, self._replica = tables, options, replica
+    def __init__(self, tables: FleetTables, options: HostOptions, replica: OpenReplica, start: StartProcess) -> None:
+        self._tables, self._options, self._replica, self._start = tables, options, replica, start
         self._process = secrets.token_hex(8)
         self._homes: dict[str, RunningHome] = {}
         self._ports: dict[str, int] = {}
@@ -151,7 +153,8 @@ class FleetHost:
 
     async def _take_free(self) -> None:
         options = self._options
-        room = min(options.most - len(self._homes), _TAKEN_AT_ONCE)
+        starting = sum(running.is_starting for running in self._homes.values())
+        room = min(options.most - len(self._homes), STARTS_AT_ONCE - starting)
         if room <= 0:
             return
         free = [home for home in await self._tables.find_free(options.name) if home not in self._homes]
@@ -170,6 +173,7 @@ class FleetHost:
                 folder,
                 partial(options.environment, home, folder, port),
                 self._replica,
+                self._start,
                 held.quota if held is not None else Quota(),
                 options.idle_minutes,
             )

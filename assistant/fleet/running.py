@@ -1,5 +1,5 @@
-"""One home on a host, while the host has its lease: restored if another machine had it, then run as a child process
-within its quota, and started again when it ends.
+"""One home on a host, while the host has its lease: a process restores it if another machine had it, then serves it,
+within its quota, and is started again when it ends.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ import contextlib
 import os
 import shutil
 import signal
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Literal
 
-from assistant.core.errors import AssistantError, StoreError
+from assistant.core.errors import AssistantError
 from assistant.core.logger import get_logger
-from assistant.core.processes import end_process
 from assistant.fleet.tables import Quota
 from assistant.replica.holder import load_holder
 from assistant.replica.postgres import ReplicaDatabase
@@ -30,13 +29,13 @@ log = get_logger()
 _LEAST_SECONDS_BETWEEN_STARTS, _MOST_SECONDS_BETWEEN_STARTS = 0.5, 60.0
 _LOOK_EVERY = 0.05
 _FORMER = ".before"
-# The child is asked to stop when its host dies (Linux); where that is missing, the fence of the replica refuses it.
-_END_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM")
-
+_LISTENS = "run/control.sock"
 _MEGABYTE = 1_000_000
 
 OpenReplica = Callable[[str], ReplicaDatabase]
 Environment = Callable[[Quota], Mapping[str, str]]
+StartProcess = Callable[[Mapping[str, str], Sequence[Sequence[str]], int], BaseProcess]
+"""Starts a process that runs commands one after the other, in an environment, with so many bytes of memory (0: all)."""
 
 
 class RunningHome:
@@ -49,24 +48,36 @@ class RunningHome:
         folder: Path,
         environment: Environment,
         replica: OpenReplica,
+        start: StartProcess,
         quota: Quota,
         idle_minutes: float,
     ) -> None:
         """`idle_minutes`: after how long without use it notes that nobody needs it; 0 for never."""
         self.home, self.epoch, self.folder = home, epoch, folder
-        self._environment, self._replica = environment, replica
+        self._environment, self._replica, self._start = environment, replica, start
         self._quota, self._idle_minutes = quota, idle_minutes
         self.is_leaving = False
         self.idle_step: Literal["active", "announced", "stopping"] = "active"  # routers are told before it is stopped
         self.active_until = 0.0  # by the loop's clock: it was woken before it was stopped
         self._is_restarting = False
-        self._serving: Process | None = None
+        self._begun_at = time.time_ns()
+        self._serving: BaseProcess | None = None
         self._is_closing = False
         self._task = asyncio.create_task(self._run(), name=f"home {home}")
 
     @property
     def is_ended(self) -> bool:
         return self._task.done()
+
+    @property
+    def is_starting(self) -> bool:
+        """Return whether it still loads: it does not listen since it was taken, which is not a minute ago."""
+        seconds = (time.time_ns() - self._begun_at) / 1e9
+        try:
+            listens = (self.folder / _LISTENS).stat().st_ctime_ns > self._begun_at
+        except FileNotFoundError:
+            listens = False
+        return not listens and 0 <= seconds < _MOST_SECONDS_BETWEEN_STARTS
 
     def close(self) -> None:
         """Ask it to stop: running turns finish first. `is_ended` says when it has."""
@@ -75,7 +86,7 @@ class RunningHome:
         self._is_closing = True
         if self._serving is None:
             self._task.cancel()
-        elif self._serving.returncode is None:
+        else:
             self._serving.terminate()
 
     def abandon(self) -> None:
@@ -85,7 +96,7 @@ class RunningHome:
 
     def check_owner(self, owner: str | None) -> None:
         """Kill a child whose replica has another owner: it is refused everything. It is restored, and started again."""
-        if self._serving is None or self._serving.returncode is not None or owner is None:
+        if self._serving is None or owner is None:
             return
         holder = load_holder(self.folder)
         if holder is not None and holder.name != owner:
@@ -96,14 +107,14 @@ class RunningHome:
         """Return when it has something to do next, None while somebody needs it."""
         if self._serving is None or asyncio.get_running_loop().time() < self.active_until:
             return None
-        return read_idle_note(self.folder, self._serving.pid)
+        return read_idle_note(self.folder, self._serving.pid or 0)
 
     def take_quota(self, quota: Quota) -> bool:
         """Ask it to stop if the quota has changed; it is started again with the new one. Return whether it has."""
         if quota == self._quota:
             return False
         self._quota = quota
-        if self._serving is not None and self._serving.returncode is None:
+        if self._serving is not None:
             self._is_restarting = True
             self._serving.terminate()
         return True
@@ -111,7 +122,7 @@ class RunningHome:
     def measure(self) -> tuple[int, int]:
         """Return its memory, and the size of its folder, in bytes. Called in a worker thread."""
         serving = self._serving
-        return measure_memory(serving.pid) if serving is not None else 0, measure_folder(self.folder)
+        return measure_memory(serving.pid or 0) if serving is not None else 0, measure_folder(self.folder)
 
     async def wait(self) -> None:
         await asyncio.wait([self._task])
@@ -121,8 +132,7 @@ class RunningHome:
         while not self._is_closing:
             started = asyncio.get_running_loop().time()
             try:
-                await self._prepare()
-                await self._serve()
+                await self._serve(restores=await self._prepare())
             except (AssistantError, OSError) as error:
                 log.error("a home could not be started", home=self.home, error=str(error))
             if self._is_closing:
@@ -135,29 +145,23 @@ class RunningHome:
             seconds = _LEAST_SECONDS_BETWEEN_STARTS if calm else min(seconds * 2, _MOST_SECONDS_BETWEEN_STARTS)
             await asyncio.sleep(seconds)
 
-    async def _prepare(self) -> None:
-        """Restore the home unless this folder owns its replica. Raises `AssistantError`."""
+    async def _prepare(self) -> bool:
+        """Return whether the home is to be restored: this folder does not own its replica. Raises `AssistantError`."""
         await self._end_leftover()
         database = self._replica(self.home)
         try:
             state, holder = await database.read_state(), load_holder(self.folder)
             if state is None or (holder is not None and holder.name == state.holder):
-                return
+                return False
             if not state.base:
                 # Nothing is acknowledged before the first base is complete: it begins anew.
                 await database.delete(state.epoch)
-                return
+                return False
         finally:
             await database.aclose()
         await asyncio.to_thread(_set_aside, self.folder)
-        process = await self._start("replica", "restore", output=PIPE)
-        try:
-            _, err = await process.communicate()
-        finally:
-            await end_process(process)
-        if process.returncode:
-            raise StoreError(err.decode(errors="replace").strip() or "Its restore was killed.")
-        log.info("restored a home", home=self.home)
+        log.info("restores a home", home=self.home)
+        return True
 
     async def _end_leftover(self) -> None:
         """End a child of an earlier process of this host."""
@@ -166,30 +170,31 @@ class RunningHome:
                 os.kill(holder, signal.SIGKILL)
             await asyncio.sleep(_LOOK_EVERY)
 
-    async def _serve(self) -> None:
-        words = ("--note-idle", str(self._idle_minutes)) if self._idle_minutes else ()
-        process = await self._start("run", *words)
+    async def _serve(self, *, restores: bool) -> None:
+        serve = ("run", "--note-idle", str(self._idle_minutes)) if self._idle_minutes else ("run",)
+        commands = (("replica", "restore"), serve) if restores else (serve,)
+        # Forked in some milliseconds, so the host's loop waits for it.
+        self._serving = self._start(self._environment(self._quota), commands, self._quota.memory_mb * _MEGABYTE)
         try:
-            self._serving = process
             if self._is_closing:
-                process.terminate()
-            code = await process.wait()
-            log.info("a home stopped", home=self.home, code=code)
+                self._serving.terminate()
+            await _wait_until_ended(self._serving)
+            log.info("a home stopped", home=self.home, code=self._serving.exitcode)
         finally:
-            self._serving = None
-            await end_process(process)
+            process, self._serving = self._serving, None
+            process.kill()
+            await _wait_until_ended(process)
+            process.close()
 
-    async def _start(self, *words: str, output: int | None = None) -> Process:
-        prefix = _END_WITH_PARENT if shutil.which(_END_WITH_PARENT[0]) else ()
-        process = await asyncio.create_subprocess_exec(
-            *(*prefix, sys.executable, "-P", "-m", "assistant.cli.main", *words),
-            stdin=DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=self._environment(self._quota),
-        )
-        _limit_memory(process.pid, self._quota.memory_mb)
-        return process
+
+async def _wait_until_ended(process: BaseProcess) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(process.sentinel, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(process.sentinel)
+    process.join()
 
 
 def _set_aside(folder: Path) -> None:
@@ -205,15 +210,6 @@ def _set_aside(folder: Path) -> None:
         shutil.rmtree(former)
     former.parent.mkdir(mode=0o700, exist_ok=True)
     folder.rename(former)
-
-
-def _limit_memory(pid: int, megabytes: int) -> None:
-    """Limit the memory of a child, and of each process that it starts (Linux)."""
-    import resource
-
-    if megabytes and hasattr(resource, "prlimit"):
-        with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(pid, resource.RLIMIT_DATA, (megabytes * _MEGABYTE, megabytes * _MEGABYTE))
 
 
 def measure_memory(pid: int) -> int:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from assistant import __version__
+from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
@@ -48,6 +49,7 @@ def build_stored_report(settings: Settings, stores: StatusSources, tokens: str, 
         "outbox": dict(stores.outbox.count_by_state()),
         "spent": _spent(settings, stores, now),
         "last_sleep": _last_sleep(stores.journal.list_cycles(limit=1)),
+        "next_sleep": _iso(_next_sleep(settings, stores, now)),
         "memory": {"store": settings.values.memory.store, "error": stores.memories.unavailable_reason()},
         "next_due": _iso(stores.jobs.next_due_at()),
         "unattended": stores.unattended(now),
@@ -231,6 +233,13 @@ def _last_sleep(cycles: list[SleepReport]) -> dict[str, Any] | None:
         "entries": last.phases.get("extract", {}).get("written", 0),
         "memories": last.phases.get("consolidate", {}).get("learned", 0),
     }
+
+
+def _next_sleep(settings: Settings, stores: StatusSources, now: datetime) -> datetime | None:
+    """Return when the next night is slept; before `now` if it is due already, None if nights are off."""
+    first_message = find_first_message_time(stores.conversation.list_sessions())
+    nights = SleepSchedule(settings.values.sleep.at, settings.zone)
+    return nights.find_next_night(stores.journal.last_sleep_at(), first_message, now)
 
 
 def _backups(stores: StatusSources) -> dict[str, Any]:

@@ -79,6 +79,10 @@ class _TimeFormatter:
         then, now = datetime.fromisoformat(iso).astimezone(self._zone), self._at.astimezone(self._zone)
         return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
 
+    def next(self, iso: str) -> str:
+        """Format when something comes that may be overdue."""
+        return f"due since {self.clock(iso)}" if datetime.fromisoformat(iso) <= self._at else self.clock(iso)
+
 
 def _running(report: Mapping[str, Any], times: _TimeFormatter) -> str:
     if not report.get("running", "daemon" in report):
@@ -130,6 +134,8 @@ def _stored(report: Mapping[str, Any], times: _TimeFormatter) -> Iterator[tuple[
         yield "Last sleep", f"{times.clock(slept['started_at'])}, {_SLEEPS[slept['state']]}; saved: {saved}"
     else:
         yield "Last sleep", "none yet"
+    if report["next_sleep"]:
+        yield "Next sleep", times.next(report["next_sleep"])
     yield "Memory", f"{report['memory']['store']}, {'cannot be read' if report['memory']['error'] else 'ok'}"
     if report["next_due"]:
         yield "Next due", times.clock(report["next_due"])

@@ -111,15 +111,23 @@ class BaseStore:
                 "home lives, restart the assistant there: it makes a new copy; otherwise restore a backup."
             )
 
-    async def is_current(self, base: int) -> bool:
-        """Return whether a base is where the settings say, with all its parts."""
+    async def is_stored(self, base: int) -> bool:
+        """Return whether all parts of a base are where it was stored."""
         listed = await self.find_list(base)
-        if listed is None or not self._place:
-            return listed is not None and not listed.place
-        folder = self._open(self._place)
+        if listed is None or not listed.place:
+            return True  # with the changes
+        folder = self._open(self._place or listed.place)
         names = await _call(folder.list_names, self._home)
-        found = sum(name.startswith(f"{listed.prefix}-") for name in names)
-        return (listed.place, listed.parts) == (folder.display_url, found)
+        return sum(name.startswith(f"{listed.prefix}-") for name in names) == listed.parts
+
+    async def is_current(self, base: int) -> bool:
+        """Return whether a base is where the settings say, with all its parts, and nobody found it damaged."""
+        state = await self._database.read_state()
+        if state is None or state.base_at is None:
+            return False
+        listed = await self.find_list(base)
+        place = self._open(self._place).display_url if self._place else ""
+        return listed is not None and listed.place == place and await self.is_stored(base)
 
     async def remove_others(self, epoch: int, base: int) -> None:
         """Delete files of other bases of this epoch and earlier ones. `base` 0: of all."""

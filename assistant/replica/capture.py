@@ -90,9 +90,9 @@ class HomeCapture:
         `StoreError`."""
         self.close()
         self._mark = read_checkpoint_mark(self._home)
-        for path in self._databases():
+        for path in self.list_databases():
             self._open(path)
-        self._log_lengths = {name: length_of_whole_lines(path, path.stat().st_size) for name, path in self._logs()}
+        self._log_lengths = self.measure_logs()
         self._files = {}
 
     def resume(self, remembered: Mapping[str, Any]) -> bool:
@@ -100,10 +100,10 @@ class HomeCapture:
         unread; then `begin`. Raises `StoreError`."""
         self.close()
         self._mark = read_checkpoint_mark(self._home)
-        for path in self._databases():
+        for path in self.list_databases():
             self._open(path)
         # With readers open, nobody moves a write-ahead log into its database after this look.
-        databases = {path.name: _stamp(path.stat()) for path in self._databases()}
+        databases = {path.name: _stamp(path.stat()) for path in self.list_databases()}
         if (self._mark.decode(), databases) != (remembered["mark"], _stamps(remembered["databases"])):
             return False
         self._log_lengths, self._files = {**remembered["logs"]}, _stamps(remembered["files"])
@@ -116,9 +116,7 @@ class HomeCapture:
             return None
         databases = {}
         for name, source in self._sources.items():
-            state = source.path.stat()
-            os.utime(source.path, ns=(state.st_atime_ns, state.st_mtime_ns - random.randrange(1, 10**9)))
-            databases[name] = _stamp(source.path.stat())
+            databases[name] = give_own_time(source.path)
         return {
             "mark": self._mark.decode(),
             "databases": databases,
@@ -146,6 +144,16 @@ class HomeCapture:
         return Shipment(databases, dict(self._read_logs()), files, removed)
 
     # ------------------------------------------------------------------------------------------------------------ files
+
+    def measure_logs(self) -> dict[str, int]:
+        """Return the length of each log in bytes, up to its last whole line."""
+        return {name: length_of_whole_lines(path, path.stat().st_size) for name, path in self._logs()}
+
+    def list_stamps(self) -> dict[str, _Stamp]:
+        """Return the time, size and number of each file."""
+        return {
+            Path(entry.path).relative_to(self._home).as_posix(): _stamp(entry.stat()) for entry in self._list_files()
+        }
 
     def _logs(self) -> Iterator[tuple[str, Path]]:
         for path in find_files(self._home / "log", f"*/{LOG_NAME}"):
@@ -215,16 +223,23 @@ class HomeCapture:
 
     def abandon(self) -> None:
         """Checkpoint frames that were never shipped, before they fill the disk; a new base has them."""
-        for path in self._databases():
+        for path in self.list_databases():
             with closing(Database.open_unmigrated(path)) as database:
                 database.move_wal()
 
     def count_unread(self) -> int:
         """Return the size of the write-ahead logs in bytes."""
-        return sum(_size(wal_path(path)) for path in self._databases())
+        return sum(_size(wal_path(path)) for path in self.list_databases())
 
-    def _databases(self) -> list[Path]:
+    def list_databases(self) -> list[Path]:
         return [path for name in BACKUP_DATABASES if (path := self._home / name).is_file()]
+
+
+def give_own_time(path: Path) -> _Stamp:
+    """Give a database a time of change that nothing else gives it, so whatever is written to it later is noticed."""
+    state = path.stat()
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns - random.randrange(1, 10**9)))
+    return _stamp(path.stat())
 
 
 def _stamp(state: os.stat_result) -> _Stamp:

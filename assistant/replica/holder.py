@@ -43,20 +43,21 @@ def save_holder(home: Path, holder: Holder) -> None:
     _save(home / _FILE, {"holder": holder.name, "epoch": holder.epoch})
 
 
-def save_remembered(home: Path, remembered: Mapping[str, Any]) -> None:
-    """Keep for the next start what the replica has at a stop. Raises `StoreError`."""
-    _save(home / _REMEMBERED, remembered)
+def save_remembered(home: Path, remembered: Mapping[str, Any], replica: tuple[int, int, str]) -> None:
+    """Keep for the next start what the replica has at a stop; `replica`: its sequence, its base, the id of the key.
+    Raises `StoreError`."""
+    _save(home / _REMEMBERED, {**remembered, "replica": replica})
 
 
-def take_remembered(home: Path) -> Mapping[str, Any] | None:
-    """Return what the last stop kept, once; None after a crash."""
+def take_remembered(home: Path, replica: tuple[int, int, str]) -> Mapping[str, Any] | None:
+    """Return what the last stop kept, once; None after a crash, or if the replica is another by now."""
     path = home / _REMEMBERED
     try:
         remembered: Mapping[str, Any] = json.loads(path.read_bytes())
         path.unlink()
-    except (OSError, ValueError):
+        return remembered if tuple(remembered["replica"]) == replica else None
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    return remembered
 
 
 def _save(path: Path, content: Mapping[str, Any]) -> None:

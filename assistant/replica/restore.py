@@ -7,6 +7,7 @@ folder and found intact. What was there before is set aside whole: old keys of b
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -14,11 +15,12 @@ from pathlib import Path
 from assistant.backup.restore import BackupRestorer, RestoredHome, VerifiedBackup
 from assistant.core.backups import BackupManifest
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import CorruptStore, UsageError
+from assistant.core.errors import CorruptStore, ReplicaUnavailable, UsageError
+from assistant.replica.assembled import AssembledFolder, describe_assembled, find_changes
 from assistant.replica.bases import BaseStore
-from assistant.replica.holder import Holder, save_holder
+from assistant.replica.holder import Holder, save_holder, save_remembered
 from assistant.replica.postgres import ReplicaDatabase, ReplicaState
-from assistant.replica.shipment import ChangeBytes, apply_shipment, unpack
+from assistant.replica.shipment import ChangeBytes, Cipher, apply_shipment, pack, unpack
 from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.files import WriteThrottle
 
@@ -35,10 +37,8 @@ class ReplicaCopy:
 
 
 class ReplicaReader:
-    def __init__(
-        self, database: ReplicaDatabase, bases: BaseStore, decrypt: ChangeBytes | None, restorer: BackupRestorer
-    ) -> None:
-        self._database, self._bases, self._decrypt, self._restorer = database, bases, decrypt, restorer
+    def __init__(self, database: ReplicaDatabase, bases: BaseStore, cipher: Cipher, restorer: BackupRestorer) -> None:
+        self._database, self._bases, self._cipher, self._restorer = database, bases, cipher, restorer
 
     async def find_state(self) -> ReplicaState:
         """Return the state. Raises `UsageError` if the replica has no folder of this name, or no complete base."""
@@ -55,7 +55,10 @@ class ReplicaReader:
         """Assemble the data folder in `folder` and open it there. Raises `CorruptStore`, `StoreError`."""
         copy = await self._download_changes(*await self._download_base(folder), folder)
         return copy, await asyncio.to_thread(
-            self._restorer.verify_unpacked, folder / "home", lambda home: _assemble(folder, home, self._decrypt), now
+            self._restorer.verify_unpacked,
+            folder / "home",
+            lambda home: _assemble(folder, home, self._cipher.decrypt),
+            now,
         )
 
     async def take_over(
@@ -71,16 +74,38 @@ class ReplicaReader:
         if (fresh := await self.find_state()).base != state.base:
             fresh, size = await self._download_base(folder)
         copy = await self._download_changes(fresh, size, folder)
+        assembled = []
+
+        def assemble(target: Path) -> BackupManifest:
+            manifest = _assemble(folder, target, self._cipher.decrypt)
+            assembled.append(describe_assembled(target))
+            return manifest
+
         restored = await asyncio.to_thread(
             self._restorer.restore_unpacked,
-            lambda target: _assemble(folder, target, self._decrypt),
+            assemble,
             home,
             now,
             force=force,
             whole=True,
         )
         save_holder(home, Holder(holder.name, epoch))
+        await self._keep_changes(home, assembled[0], epoch, fresh)
         return copy, restored
+
+    async def _keep_changes(self, home: Path, before: AssembledFolder, epoch: int, state: ReplicaState) -> None:
+        """Ship what the restore changed; if that fails, the next start makes a new base."""
+        found = await asyncio.to_thread(find_changes, home, before)
+        if found is None:
+            return
+        changes, remembered = found
+        sequence = state.sequence
+        with contextlib.suppress(ReplicaUnavailable):
+            if not changes.is_empty:
+                change = await asyncio.to_thread(pack, changes, self._cipher.encrypt)
+                await self._database.ship(epoch, sequence, change)
+                sequence += 1
+            save_remembered(home, remembered, (sequence, state.base, self._cipher.key_id))
 
     async def _download_base(self, folder: Path) -> tuple[ReplicaState, int]:
         """Download the base to one file; return the state and the base's size. Raises `CorruptStore`."""
@@ -114,7 +139,8 @@ class ReplicaReader:
         return ReplicaCopy(state, expected - state.base_after, size)
 
     async def _decrypted(self, data: bytes) -> bytes:
-        return data if self._decrypt is None else await asyncio.to_thread(self._decrypt, data)
+        decrypt = self._cipher.decrypt
+        return data if decrypt is None else await asyncio.to_thread(decrypt, data)
 
 
 def _assemble(folder: Path, home: Path, decrypt: ChangeBytes | None) -> BackupManifest:

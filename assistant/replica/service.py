@@ -1,9 +1,7 @@
 """Replicates a data folder: ships changes, lets callers wait for theirs (the barrier), and makes full copies (bases).
 
-- One task ships. A caller of the barrier waits for a shipment that began after its call; concurrent callers share one
-  (group commit).
-- A change counts as stored only if there is a complete base before it. If changes may have been missed, a new base is
-  made.
+- One task ships. A caller of the barrier waits for a shipment that began after its call; concurrent ones share it.
+- A change counts as stored only if there is a complete base before it. If some may have been missed, a new one is made.
 - The owner is the folder whose epoch the database has. Once another folder has taken over, the barrier always raises,
   whatever the settings say: nothing is acknowledged or sent any more.
 """
@@ -13,51 +11,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal
 
-from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, ReplicaLost, ReplicaUnavailable, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.text import pluralize
 from assistant.replica.bases import BaseStore
 from assistant.replica.capture import CaptureGap, HomeCapture
 from assistant.replica.holder import Holder, load_holder, save_holder, save_remembered, take_remembered
+from assistant.replica.options import MakeBase, ReplicaCounts, ReplicaOptions
 from assistant.replica.postgres import ReplicaDatabase
-from assistant.replica.shipment import ChangeBytes, Shipment, pack
+from assistant.replica.shipment import Shipment, pack
 
 log = get_logger()
 
 SECONDS_BETWEEN = 1.0
 _LEAST_SECONDS_BETWEEN_TRIES, _MAX_SECONDS_BETWEEN_TRIES = 0.25, 30.0
 _BASE_TRY_EVERY = timedelta(minutes=1)
+_LOOK_FOR_BASE_EVERY = timedelta(hours=1)
 # While the replica is unreachable the write-ahead logs grow; above this size they are dropped for a new base.
 _MOST_UNREAD_BYTES = 128 << 20
-
-MakeBase = Callable[[Path, datetime], Awaitable[Path]]
-"""Makes a backup of the data folder, and returns its file. Raises `AssistantError`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaOptions:
-    """How a data folder is replicated."""
-
-    on_failure: Literal["continue", "refuse"]
-    timeout_seconds: float
-    encrypt: ChangeBytes | None
-    machine: str
-    is_base_due: Callable[[datetime, datetime], bool]  # whether a base of one time is to be replaced at another
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaCounts:
-    """Since the start."""
-
-    barriers: int
-    shipments: int
-    bytes: int
 
 
 class Replicator:
@@ -85,6 +60,8 @@ class Replicator:
         self._base_wanted = True
         self._base: asyncio.Task[tuple[int, int]] | None = None
         self._base_number, self._base_trouble = 0, ""
+        self._look: asyncio.Task[bool] | None = None  # whether the base is where it was stored
+        self._look_at: datetime | None = None
         self._removal_at: datetime | None = None  # when files of earlier bases are to be deleted
         self._base_at: datetime | None = None
         self._base_retry_at: datetime | None = None
@@ -95,9 +72,8 @@ class Replicator:
         self._trouble = "The replica has not got a first whole copy yet."
         self._down_since: datetime | None = clock()
         self._is_stopping = False
-        self._failures = 0  # tries in a row
+        self._failures, self._at_risk = 0, 0  # tries in a row; messages that only this machine has
         self._is_behind = False  # whether nobody waits, since it did not answer in time
-        self._at_risk = 0
         self._barriers = self._shipments = self._bytes = 0
 
     # ---------------------------------------------------------------------------------------------------------- barrier
@@ -177,9 +153,9 @@ class Replicator:
                 await self._task
                 if self._lost is None and self._is_reading and await self._step():
                     await self._remember()
-        if self._base is not None:
-            self._base.cancel()
-            await asyncio.wait([self._base])
+        for task in filter(None, (self._base, self._look)):
+            task.cancel()
+            await asyncio.wait([task])
         await self._close()
 
     async def _close(self) -> None:
@@ -263,6 +239,7 @@ class Replicator:
             await self._start_over()
             await asyncio.to_thread(self._capture.abandon)
         await self._claim()
+        await self._look_for_base()
         self._begin_base()
         if not self._is_reading:
             return False
@@ -283,13 +260,14 @@ class Replicator:
 
     async def _resume(self) -> None:
         """Continue from the base of before, if it is known what changed since the last stop."""
-        remembered, state = take_remembered(self._home), await self._database.read_state()
-        if remembered is None or state is None or state.base_at is None:
+        if (state := await self._database.read_state()) is None:
             return
-        is_same = [state.sequence, state.base] == remembered["replica"] and await self._bases.is_current(state.base)
-        if is_same and await asyncio.to_thread(self._capture.resume, remembered):
+        remembered = take_remembered(self._home, (state.sequence, state.base, self._options.cipher.key_id))
+        is_there = remembered is not None and await self._bases.is_current(state.base)
+        if remembered and is_there and await asyncio.to_thread(self._capture.resume, remembered):
             self._is_reading, self._base_wanted = True, False
             self._base_at, self._base_number = state.base_at, state.base
+            self._look_at = self._clock() + _LOOK_FOR_BASE_EVERY
             log.info("the replica continues", base=state.base)
 
     async def _remember(self) -> None:
@@ -297,7 +275,7 @@ class Replicator:
         await self._ship(lambda: self._capture.checkpoint(-1))
         remembered = self._capture.remember()
         if remembered is not None and self._base is None and not self._base_wanted:
-            save_remembered(self._home, {**remembered, "replica": [self._sequence, self._base_number]})
+            save_remembered(self._home, remembered, (self._sequence, self._base_number, self._options.cipher.key_id))
 
     async def _ship(self, read: Callable[[], Shipment]) -> None:
         await asyncio.to_thread(self._enqueue, read)
@@ -305,7 +283,7 @@ class Replicator:
 
     def _enqueue(self, read: Callable[[], Shipment]) -> None:
         if not (shipment := read()).is_empty:
-            self._queue.append(pack(shipment, self._options.encrypt))
+            self._queue.append(pack(shipment, self._options.cipher.encrypt))
 
     async def _send_queue(self) -> None:
         holder = await self._claim()
@@ -325,7 +303,7 @@ class Replicator:
             self._shipments += 1
             self._bytes += len(self._queue.popleft())
 
-    async def _start_over(self) -> None:
+    async def _start_over(self, why: str = "A new whole copy is being made for the replica.") -> None:
         """Begin again with a new base: the changes in the replica do not lead to the current state."""
         log.warning("the replica needs a new base")
         self._queue.clear()
@@ -334,17 +312,37 @@ class Replicator:
             self._base.cancel()
             await asyncio.wait([self._base])
             self._base = None
-        self._fail(ReplicaUnavailable("A new whole copy is being made for the replica."))
+        self._fail(ReplicaUnavailable(why))
         self._wake.set()
 
     # ------------------------------------------------------------------------------------------------------------ bases
+
+    def look_for_base(self) -> None:
+        """Look at once whether the base is where it was stored, as is done every hour."""
+        self._look_at = None
+        self._wake.set()
+
+    async def _look_for_base(self) -> None:
+        """Begin again if the base is not where it was stored any more, such as in a bucket that somebody emptied."""
+        if self._look is not None and self._look.done():
+            look, self._look = self._look, None
+            if error := look.exception():
+                self._base_trouble = f"Whether the whole copy is still there is not known: {error} It is tried again."
+            elif not look.result():
+                await self._start_over("The whole copy is gone from where it was stored. A new one is made.")
+        now = self._clock()
+        is_time = self._base_at is not None and (self._look_at is None or now >= self._look_at)
+        if is_time and not self._look and not self._base:
+            self._look_at = now + _LOOK_FOR_BASE_EVERY
+            self._look = asyncio.create_task(self._bases.is_current(self._base_number), name="replica look")
+            self._look.add_done_callback(lambda _: self._wake.set())
 
     def _begin_base(self) -> None:
         now = self._clock()
         if self._base_at is not None and self._options.is_base_due(self._base_at, now):
             self._base_wanted = True
         is_early = self._base_retry_at is not None and now < self._base_retry_at
-        if self._base is not None or not self._base_wanted or is_early or self._is_erasing():
+        if self._base or self._look or not self._base_wanted or is_early or self._is_erasing():
             return
         self._base_wanted, self._base_retry_at = False, now + _BASE_TRY_EVERY
         if self._is_reading:
@@ -360,7 +358,7 @@ class Replicator:
         holder = await self._claim()
         path = await self._make_base(self._home, self._clock())
         try:
-            return await self._bases.store(holder.epoch, path, self._options.encrypt), after
+            return await self._bases.store(holder.epoch, path, self._options.cipher.encrypt), after
         finally:
             path.unlink(missing_ok=True)
             await self._bases.aclose()  # the next one is made in a day: homes share the connections of a server
@@ -385,11 +383,12 @@ class Replicator:
             self._base_trouble = f"The replica got no new whole copy: {error} It is tried again automatically."
             return
         self._base_at, self._base_retry_at, self._base_trouble = self._clock(), None, ""
+        self._look_at = self._base_at + _LOOK_FOR_BASE_EVERY
         self._base_number, self._removal_at = base, self._base_at
         log.info("the replica has a new base", base=base)
 
     async def _remove_earlier_bases(self) -> None:
-        if self._removal_at is None or self._clock() < self._removal_at:
+        if self._removal_at is None or self._clock() < self._removal_at or self._look:
             return
         try:
             await self._bases.remove_others((await self._claim()).epoch, self._base_number)

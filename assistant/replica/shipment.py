@@ -26,6 +26,15 @@ ChangeBytes = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True)
+class Cipher:
+    """How what leaves the machine is encrypted; without a key it is not."""
+
+    key_id: str = ""  # of the key, "" for none
+    encrypt: ChangeBytes | None = None
+    decrypt: ChangeBytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DatabasePages:
     """Pages of a database, by number from 1, and its size in pages after them."""
 

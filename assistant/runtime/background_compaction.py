@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from assistant.core.errors import AssistantError
+from assistant.core.errors import AssistantError, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.store_ports import Conversation
 from assistant.runtime.compaction_service import CompactionService
@@ -44,7 +44,9 @@ class BackgroundCompaction:
         running: RunningTurns,
         budget: SleepBudget,
         clock: Callable[[], datetime],
+        index_messages: Callable[[], int],
     ) -> None:
+        """`index_messages` indexes some of the messages that search does not know yet, and returns how many."""
         self._conversation = conversation
         self._compaction = compaction
         self._economy = economy
@@ -53,6 +55,7 @@ class BackgroundCompaction:
         self._running = running
         self._budget = budget
         self._clock = clock
+        self._index_messages = index_messages
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by session
         self._again: set[str] = set()  # sessions in which a turn ended while a run was in progress
         self._last_calls: dict[str, tuple[datetime, CachedCall | None]] = {}  # by session, as of its last message
@@ -155,6 +158,15 @@ class BackgroundCompaction:
         if economy is None:
             return
         if economy.decision.step == "compact":
+            await self._index_what_leaves()
             await self._compaction.compact_for_economy(session, economy, self._budget)
-        elif economy.decision.step == "prepare":
+        elif economy.decision.step == "prepare" and not self._compaction.is_prepared(session, economy):
+            await self._index_what_leaves()
             await self._compaction.prepare_for_economy(session, economy, self._budget)
+
+    async def _index_what_leaves(self) -> None:
+        """What left the view is searched for in the next turn, which would have to index it first. The upkeep tells of
+        an index that cannot be written."""
+        with suppress(StoreError):
+            while await asyncio.to_thread(self._index_messages):
+                await self._running.wait_until_quiet()

@@ -167,12 +167,14 @@ class CompactionService:
         await self._tell_compacted(session, outcome, person_waits=False)
 
     async def prepare_for_economy(self, session: str, economy: SessionEconomy, budget: SleepBudget) -> None:
-        """Prepare the summary of such a compaction, to be committed once the cache is cold; repeated if the amount to
-        remove has doubled since. Raises `StoreError`."""
-        removed = economy.decision.removed
-        if not self._compactor.has_prepared(session) or removed >= 2 * self._prepared_tokens.get(session, 0):
-            await self._compactor.prepare(self._with_price(self._economy_request(session, economy, budget)))
-            self._prepared_tokens[session] = removed
+        """Prepare the summary of such a compaction, to be committed once the cache is cold. Raises `StoreError`."""
+        await self._compactor.prepare(self._with_price(self._economy_request(session, economy, budget)))
+        self._prepared_tokens[session] = economy.decision.removed
+
+    def is_prepared(self, session: str, economy: SessionEconomy) -> bool:
+        """Return whether it need not be prepared again: not until the amount to remove has doubled."""
+        enough = 2 * self._prepared_tokens.get(session, 0)
+        return self._compactor.has_prepared(session) and economy.decision.removed < enough
 
     async def commit_prepared(self, session: str, trigger: str) -> bool:
         """Commit a prepared compaction if it still applies; returns whether there was one. Raises `StoreError`."""

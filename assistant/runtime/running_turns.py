@@ -7,6 +7,7 @@ The runtime starts and ends turns; code that must wait for a turn, or prevent on
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -18,6 +19,8 @@ from assistant.runtime.turn import TurnControl
 
 # Maximum time that background work yields to messages between two of its steps.
 _MAX_QUIET_WAIT_SECONDS = 5.0
+# The same for each of the steps, of which there are hundreds.
+_MAX_STEP_WAIT_SECONDS = 0.05
 _POLL_SECONDS = 0.005
 _RETRY_STORE_AFTER = timedelta(seconds=5)
 _STEPS_IN_A_ROUND = 3
@@ -120,6 +123,13 @@ class RunningTurns:
                     await (asyncio.wait(self.tasks(short)) if short else asyncio.sleep(_POLL_SECONDS))
         except TimeoutError:
             self._waited_for = {session: task for session, (_, task) in self.by_session.items()}
+
+    def let_turns_pass(self) -> None:
+        """Wait, for a moment at most, while a turn is running; for background work in a thread, which holds the
+        interpreter in each of its steps."""
+        until = time.monotonic() + _MAX_STEP_WAIT_SECONDS
+        while self.by_session and time.monotonic() < until:
+            time.sleep(_POLL_SECONDS)
 
     def _long(self) -> set[str]:
         """Return sessions whose running turn exceeded an earlier wait."""

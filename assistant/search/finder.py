@@ -66,7 +66,7 @@ class SourceFinder:
         background."""
 
         def search(engine: SearchEngine) -> list[SourceHit]:
-            self._take_in(engine.index, self._max_records)
+            self._take_in(engine.index, self._max_records, is_search=True)
             return engine.search(question, where, limit=limit)
 
         return self._with_engine(search)
@@ -75,7 +75,7 @@ class SourceFinder:
         """Return the hits of `find` with how they were found."""
 
         def explain(engine: SearchEngine) -> SearchExplanation:
-            self._take_in(engine.index, self._max_records)
+            self._take_in(engine.index, self._max_records, is_search=True)
             return engine.explain(question, where, limit=limit)
 
         return self._with_engine(explain)
@@ -132,34 +132,34 @@ class SourceFinder:
             self._engine = engine
         return self._engine
 
-    def _take_in(self, index: SearchIndex, limit: int | None) -> int:
+    def _take_in(self, index: SearchIndex, limit: int | None, *, is_search: bool = False) -> int:
         taken = 0
         for stream in self._source.streams_behind(index.read_to):
             while limit is None or taken < limit:
                 records = self._source.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
                 if not records:
                     break
-                self._append(index, records, stream)
+                self._append(index, records, stream, is_search=is_search)
                 hidden_ids = [hidden for record in records for hidden in record.takes_back]
                 if hidden_ids:
                     index.remove_sources(hidden_ids)
                 taken += len(records)
         return taken
 
-    def _append(self, index: SearchIndex, records: Sequence[SourceText], stream: str) -> None:
+    def _append(self, index: SearchIndex, records: Sequence[SourceText], stream: str, *, is_search: bool) -> None:
         read_to = {stream: records[-1].seq}
         for record in records:
             if len(record.text) > MAX_TEXT:
                 index.store.pass_over(record.id, f"only its first {MAX_TEXT:,} characters can be searched")
         shown = [replace(record, text=record.text[:MAX_TEXT]) for record in records]
         try:
-            index.append(shown, read_to, self._zone)
+            index.append(shown, read_to, self._zone, is_search=is_search)
         except StoreError:
             raise
         except Exception as error:  # an error of one text must not stop the others
             if len(records) > 1:
                 for record in records:
-                    self._append(index, [record], stream)
+                    self._append(index, [record], stream, is_search=is_search)
                 return
             log.exception("a text cannot be indexed", source=records[0].id)
             index.store.pass_over(records[0].id, f"it cannot be searched ({type(error).__name__})")

@@ -108,9 +108,12 @@ class SearchIndex:
 
     # ----------------------------------------------------------------------------------------------------------- append
 
-    def append(self, records: Iterable[SourceText], read_to: Mapping[str, int], zone: tzinfo = UTC) -> None:
-        """Index records in order, and save how far the streams of their source were read; dates are in `zone`. Raises
-        `StoreError`; what was not stored is not in memory either."""
+    def append(
+        self, records: Iterable[SourceText], read_to: Mapping[str, int], zone: tzinfo = UTC, *, is_search: bool = False
+    ) -> None:
+        """Index records in order, and save how far the streams of their source were read; dates are in `zone`. Where a
+        search waits for it, sealing is left to the background. Raises `StoreError`; what was not stored is not in
+        memory either."""
         units = [
             (record, part, text)
             for record in records
@@ -145,7 +148,7 @@ class SearchIndex:
         self._names.update(names)
         self.read_to.update(read_to)
         self._take(fresh)
-        if self.store.can_seal and len(self._unsealed) >= SEAL_AFTER_UNITS:
+        if self.store.can_seal and len(self._unsealed) >= SEAL_AFTER_UNITS * (1 + is_search):
             self.seal()
 
     def _end_of(self, stream: int) -> tuple[int, int, bool]:

@@ -46,35 +46,37 @@ _TOP = 5
 _NEARLY = 1e-3
 _FULL_LENGTH = 30.0
 
-WEIGHTS: Mapping[str, tuple[float, float]] = {
-    "bm25": (1, 0.47),
-    "words around": (0.35, 0.22),
-    "words": (0.2, 0.12),
-    "words like it around": (0.3, 0),
-    "rare words together": (0.4, 0.4),
-    "meaning": (0.15, 0.15),
-    "meaning around": (0.35, 0.37),
-    "meaning of rare words": (0.2, 0.35),
-    "meaning of rare words around": (0.2, 0.28),
-    "role": (0.5, 0.56),
-    "person": (0, 0.44),
-    "first person": (0, 0.13),
-    "time": (0.3, 0.36),
-    "number": (0.2, 0.41),
-    "name": (0.2, 0.3),
-    "answer": (0.1, 0.1),
-    "answer to its words": (0.15, 0.15),
-    "length": (0.1, 0.18),
-    "question": (-0.2, -0.2),
-    "greeting": (-0.05, -0.05),
-    "newer": (0.01, 0.01),
-    "feedback": (0.15, 0),
+WEIGHTS: Mapping[str, tuple[float, float, float]] = {
+    "bm25": (1, 0.47, 0.6),
+    "words around": (0.35, 0.22, 0.22),
+    "words": (0.2, 0.12, 0.12),
+    "words like it around": (0.3, 0, 0),
+    "rare words together": (0.4, 0.4, 0.4),
+    "meaning": (0.15, 0.15, 0.15),
+    "meaning around": (0.35, 0.37, 0.37),
+    "meaning of rare words": (0.2, 0.35, 0.35),
+    "meaning of rare words around": (0.2, 0.28, 0.28),
+    "role": (0.5, 0.56, 0.56),
+    "person": (0, 0.44, 0),
+    "first person": (0, 0.13, 0.13),
+    "time": (0.3, 0.36, 0.36),
+    "number": (0.2, 0.41, 0.41),
+    "name": (0.2, 0.3, 0.3),
+    "answer": (0.1, 0.1, 0.1),
+    "answer to its words": (0.15, 0.15, 0.15),
+    "length": (0.1, 0.18, 0.18),
+    "question": (-0.2, -0.2, -0.2),
+    "greeting": (-0.05, -0.05, -0.05),
+    "newer": (0.01, 0.01, 0.01),
+    "feedback": (0.15, 0, 0.15),
 }
-"""What each feature of a candidate is worth between people, and where the assistant speaks too: what it says is long,
-and repeats the words of what it answers. The second were fitted to generated talks (`tests/recall_bench/fit.py`); there
-likeness to the best brings in the echoes of what is asked for, so that it counts nothing."""
+"""What each feature of a candidate is worth between people, where the assistant speaks too, and for what stands by
+itself, as memories do. What the assistant says is long, and repeats the words of what it answers. The second were
+fitted to generated talks (`tests/recall_bench/fit.py`); there likeness to the best brings in the echoes of what is
+asked for, so that it counts nothing. A memory says in a sentence or two, in its own words, what may be asked in others:
+the third are the second, with more for words and for likeness to the best."""
 
-_PEOPLE, _WITH_ASSISTANT = range(2)
+_PEOPLE, _WITH_ASSISTANT, _ALONE = range(3)
 _SPEAKS_TOO = 0.1
 
 NEIGHBOUR_WEIGHTS = np.array(
@@ -160,7 +162,7 @@ class CandidateFeatures:
     values: dict[str, Floats]
     bm25: Floats
     has: Bools  # (own terms, n) which words of the question it has
-    with_assistant: bool  # whether the assistant said a large part of the candidates
+    column: int  # which weights hold
 
 
 def score_candidates(
@@ -181,7 +183,7 @@ def score_candidates(
 
 def weighted_parts(table: CandidateTable, features: CandidateFeatures) -> dict[str, Floats]:
     """Return what each feature adds to the score of each candidate."""
-    column = _WITH_ASSISTANT if features.with_assistant else _PEOPLE
+    column = features.column
     parts = {name: values * np.float32(WEIGHTS[name][column]) for name, values in features.values.items()}
     so_far = _sum_of(parts)
     if WEIGHTS["feedback"][column]:
@@ -248,7 +250,8 @@ def candidate_features(
         "newer": table.age,
     }
     values = {name: np.asarray(value, np.float32) for name, value in features.items()}
-    return CandidateFeatures(values, bm25, itself, with_assistant)
+    alone = columns.tolist() == [NEIGHBOUR_REACH]
+    return CandidateFeatures(values, bm25, itself, _WITH_ASSISTANT if with_assistant else _ALONE if alone else _PEOPLE)
 
 
 def likeness_to_best(table: CandidateTable, total: Floats) -> Floats:

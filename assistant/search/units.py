@@ -42,23 +42,34 @@ _GREETING = lazy_regex(
     r"|danke|bonjour|salut|merci|hola|gracias|ciao|grazie|hei|takk|tack|привет|спасибо|こんにちは|ありがとう|你好|谢谢)\b",
     re.IGNORECASE,
 )
+
+
+def _set_of(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# As words, which are found much faster than by expressions, and what is no plain word.
+_TIME_WORDS = _set_of(
+    "yesterday today tomorrow tonight last next ago week weeks weekend weekends month months year years day days"
+    " recently since morning mornings evening evenings monday mondays tuesday tuesdays wednesday wednesdays"
+    " thursday thursdays friday fridays saturday saturdays sunday sundays january february march april may june july"
+    " august september october november december gestern heute morgen hier demain ayer mañana"
+)
 _TIME = lazy_regex(
-    r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekends?|months?|years?|days?|recently|since|mornings?"
-    r"|evenings?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august"
-    r"|september|october|november|december|\d{1,2}(?:st|nd|rd|th)|(?:19|20)\d\d|gestern|heute|morgen|hier|demain|ayer"
-    r"|mañana|i går|i morgen)\b|昨天|今天|明天|昨日|今日|明日|[年月日]",
-    re.IGNORECASE,
+    r"\b(?:\d{1,2}(?:st|nd|rd|th)|(?:19|20)\d\d|i går|i morgen)\b|昨天|今天|明天|昨日|今日|明日|[年月日]", re.I
 )
-_FIRST_PERSON = lazy_regex(
-    r"\b(?:i|i'm|my|me|mine|we|our|us|ich|mich|mir|mein\w*|wir|unser\w*|je|j'|mon|ma|mes|nous|notre|nos|yo|mi|mis|me"
-    r"|nosotros|nuestr\w+|jeg|meg|min|mitt|vi|vår\w*)\b|我|私|僕|俺|저|나는",
-    re.IGNORECASE,
+_FIRST_PERSON_WORDS = _set_of(
+    "i my me mine we our us ich mich mir wir je mon ma mes nous notre nos yo mi mis nosotros jeg meg min mitt vi"
 )
-_NUMBER = lazy_regex(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand"
-    r"|dozen|twice|once|zwei|drei|vier|fünf|deux|trois|quatre|cinq|dos|tres|cuatro|cinco)\b|[一二三四五六七八九十百千]",
-    re.IGNORECASE,
+_FIRST_PERSON = lazy_regex(r"\b(?:mein\w*|unser\w*|nuestr\w+|vår\w*|j')\b|我|私|僕|俺|저|나는", re.I)
+_FIRST_PERSON_PARTS = ("mein", "unser", "nuestr", "j'")
+_NUMBER_WORDS = _set_of(
+    "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand dozen twice"
+    " once zwei drei vier fünf deux trois quatre cinq dos tres cuatro cinco"
 )
+_NUMBER = lazy_regex(r"\d|[一二三四五六七八九十百千]")
+_ANY_WORD = lazy_regex(r"\w+")
+_ASCII_WORD = lazy_regex(r"[a-z0-9]+")
 _NAME = lazy_regex(r"[a-z,;:)] (?!I\b)[A-Z][a-zà-ÿ]+")
 _CJK_A_WORD = 2
 _CJK = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
@@ -78,13 +89,19 @@ def unit_flags(text: str) -> int:
     short = len(text) <= _SHORT
     bits = QUESTION if short and _ASKS.search(text) else 0
     bits |= GREETING if short and _GREETING.match(text) else 0
-    for flag, pattern in (
-        (FIRST_PERSON, _FIRST_PERSON),
-        (NUMBER, _NUMBER),
-        (NAME, _NAME),
-        (TIME_WORD, _TIME),
-    ):
-        bits |= flag if pattern.search(text) else 0
+    lowered = text.lower()
+    words, is_plain = set(_ANY_WORD.findall(lowered)), text.isascii()
+    has_number = _NUMBER.search(text) is not None
+    bits |= NUMBER if has_number or not words.isdisjoint(_NUMBER_WORDS) else 0
+    bits |= NAME if _NAME.search(text) else 0
+    if not words.isdisjoint(_FIRST_PERSON_WORDS):
+        bits |= FIRST_PERSON
+    elif not is_plain or any(part in lowered for part in _FIRST_PERSON_PARTS):
+        bits |= FIRST_PERSON if _FIRST_PERSON.search(text) else 0
+    if not words.isdisjoint(_TIME_WORDS):
+        bits |= TIME_WORD
+    elif has_number or not is_plain:
+        bits |= TIME_WORD if _TIME.search(text) else 0
     return bits
 
 
@@ -144,6 +161,8 @@ def _words(text: str) -> int:
 
 def count_words(text: str) -> dict[str, int]:
     """Return the number of occurrences of each word of a text, in order."""
+    if text.isascii():  # the same, ten times as fast
+        return dict(Counter(_ASCII_WORD.findall(text.lower())))
     counts: dict[str, int] = {}
     for word, count in Counter(WORD.findall(split_spaceless_runs(text))).items():
         folded = fold_text(word)
@@ -154,7 +173,8 @@ def count_words(text: str) -> dict[str, int]:
 def count_stems(words: Mapping[str, int], stems: Mapping[str, str]) -> tuple[UnitStem, ...]:
     counts: dict[str, tuple[str, int]] = {}
     for word, count in words.items():
-        for stem in stems[word].split():
-            first, before = counts.get(stem, (word, 0))
-            counts[stem] = first, before + count
+        stem = stems[word]
+        for part in stem.split() if " " in stem else (stem,) if stem else ():
+            first, before = counts.get(part, (word, 0))
+            counts[part] = first, before + count
     return tuple(UnitStem(stem, word, min(count, 255)) for stem, (word, count) in counts.items())

@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
-from assistant.settings.validators import SettingsSection
+from assistant.settings.validators import GivenName, SettingsSection
 
 
 class CalendarSource(SettingsSection):
     """A calendar or address book, or a server with several."""
 
-    name: Annotated[str, Field(pattern=r"^\w[\w .-]{0,39}$")]
+    name: GivenName
     kind: Literal["caldav", "carddav", "ics", "vcard"]
     url: Annotated[str, Field(min_length=1, max_length=2_000)]  # an address, or the full path of a file
     user: Annotated[str, Field(max_length=200)] = ""

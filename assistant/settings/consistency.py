@@ -73,11 +73,14 @@ def web_search_contradictions(values: SettingsValues, origins: Mapping[str, str]
 AllowedRoles = Mapping[str, Collection[str]]
 
 
-def unknown_names(settings: SettingsValues, tools: AllowedRoles, commands: AllowedRoles) -> Iterator[str]:
-    """`tools` and `commands` map names to the roles that may be granted them. Returns a line for each name in
-    `[guest]`, `[room]` and `compaction.protected_tools` that does not exist, or is the owner's alone."""
+def unknown_names(settings: SettingsValues, tools: AllowedRoles, commands: AllowedRoles | None) -> Iterator[str]:
+    """`tools` and `commands` map names to the roles that may be granted them; None: commands are not looked at. Returns
+    a line for each name in `[guest]`, `[room]` and `compaction.protected_tools` that does not exist, or is the owner's
+    alone."""
     for role, section in (("guest", settings.guest), ("room", settings.room)):
         for key, named, allowed in (("tools", section.tools, tools), ("commands", section.commands, commands)):
+            if allowed is None:
+                continue
             possible = [name for name, roles in allowed.items() if role in roles]
             for name in named:
                 if name in possible:
@@ -100,7 +103,7 @@ def _list_names(possible: Collection[str]) -> str:
     return f"; it may name: {', '.join(sorted(possible))}."
 
 
-def check_names(settings: SettingsValues, tools: AllowedRoles, commands: AllowedRoles) -> None:
+def check_names(settings: SettingsValues, tools: AllowedRoles, commands: AllowedRoles | None) -> None:
     """Raises `SettingsError` with the lines of `unknown_names`."""
     if problems := list(unknown_names(settings, tools, commands)):
         raise SettingsError(

@@ -112,6 +112,12 @@ def environment_for(home: Path) -> dict[str, str]:
     return {**os.environ, "ASSISTANT_HOME": str(home), "PYTHONIOENCODING": "utf-8"}
 
 
+def replace_environment(environment: Mapping[str, str]) -> None:
+    """Give this process, which was forked, another environment."""
+    os.environ.clear()
+    os.environ.update(environment)
+
+
 def notify_target_from_environment(environ: MutableMapping[str, str] | None = None, pid: int = 0) -> NotifyTarget:
     """Return the manager of this process (or of `pid`), and remove it from the environment, so that no child notifies
     it."""

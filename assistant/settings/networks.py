@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
-from assistant.settings.validators import NameList, SettingsSection, WebAddress, is_loopback
+from assistant.settings.validators import GivenName, NameList, SettingsSection, WebAddress, is_loopback
 
 
 class NetworkSettings(SettingsSection):
@@ -60,7 +60,7 @@ class MailSettings(NetworkSettings):
 MailFolders = Annotated[NameList, Field(description='a list of folders as in ["Archive", "Sent"]')]
 MailTls = Literal["auto", "tls", "starttls", "none"]
 FilePath = Annotated[str, Field(pattern=r"^(/.*)?$", max_length=1000, description='the whole path of a file, or ""')]
-AccountName = Annotated[str, Field(pattern=r"^\w[\w .-]{0,39}$", description="letters, numbers, spaces, dots, hyphens")]
+AccountName = Annotated[GivenName, Field(description="letters, numbers, spaces, dots, hyphens")]
 
 
 class _MailLogin(SettingsSection):

@@ -146,7 +146,7 @@ class Settings:
 class SettingRow:
     """One line of `assistant config show`. `value` is TOML text with secrets masked; `origin` as in `origins`, or "not
     set"; `variable` is the environment variable that sets it; `about` explains it; `allowed` describes what it may
-    be."""
+    be; `section` says what its section is about."""
 
     key: str
     value: str
@@ -154,6 +154,7 @@ class SettingRow:
     variable: str
     about: str
     allowed: str
+    section: str
 
 
 def shipped_config_dir() -> Path:
@@ -242,6 +243,7 @@ def describe_settings(settings: Settings) -> list[SettingRow]:
                 environment_variable(key),
                 comments.get(key, ""),
                 describe_allowed(spec),
+                comments.get(key.partition(".")[0], ""),
             )
         )
     return rows + [_variable_row(settings, name) for name in _DESCRIBED]
@@ -257,7 +259,7 @@ def _variable_row(settings: Settings, name: str) -> SettingRow:
     }
     unset = ("the platform's default", in_force[name]) if name == "ASSISTANT_HOME" else ("not set", "")
     origin, value = (settings.origins[name], in_force[name]) if name in settings.origins else unset
-    return SettingRow(name, format_setting_value(value), origin, name, ENVIRONMENT_VARIABLES[name], "")
+    return SettingRow(name, format_setting_value(value), origin, name, ENVIRONMENT_VARIABLES[name], "", "")
 
 
 def _layers(
@@ -303,7 +305,7 @@ def _merge(layers: list[SettingsLayer]) -> tuple[SettingsValues, dict[str, str]]
 
 
 def _comments() -> dict[str, str]:
-    """Return the comments of default.toml by key."""
+    """Return the comments of default.toml by key, and by section."""
     comments: dict[str, str] = {}
     section, words = "", []
     for line in (shipped_config_dir() / "default.toml").read_text(encoding="utf-8").splitlines():
@@ -312,6 +314,7 @@ def _comments() -> dict[str, str]:
             continue
         if header := re.fullmatch(r"\[(\w+)\]", line.strip()):
             section = header[1]
+            comments[section] = " ".join(words)
         elif key := re.match(r"(\w+)\s*=", line):
             comments[f"{section}.{key[1]}"] = " ".join(words)
         words = []

@@ -12,8 +12,6 @@ more, since they need no token there. `/metrics` is for Prometheus, and needs th
 
 from __future__ import annotations
 
-import asyncio
-import json
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -26,7 +24,8 @@ from assistant import __version__
 from assistant.core.pacing import Pacer
 from assistant.health.status import DaemonStatus
 from assistant.web.deps import ApiDeps
-from assistant.web.errors import ERROR_SHAPES, SCHEMA_REFERENCE, add_error_handlers
+from assistant.web.description import ApiDescription
+from assistant.web.errors import ERROR_SHAPES, SCHEMA_REFERENCE, add_error_handlers, error_content
 from assistant.web.guard import is_guarded
 from assistant.web.routers import api_router
 from assistant.web.routes_chat import chat_routes
@@ -36,8 +35,10 @@ from assistant.web.routes_push import push_routes
 from assistant.web.routes_read import read_routes
 
 _NO_STORE = {"Cache-Control": "no-store"}
-# A request takes a millisecond or two until it first waits for something.
-_BEGUN_IN_A_ROUND = 4
+_NO_DESCRIPTION = "The description could not be made; the log says why. Try again later."
+# A request takes a millisecond or two until it first waits for something, and a health check that comes behind a
+# hundred others waits one round for each few connections that are accepted before it.
+_BEGUN_IN_A_ROUND = 1
 _UNPACED = frozenset({"/healthz", "/readyz"})
 
 
@@ -70,7 +71,7 @@ def _health_answer(request: Request, name: str, problems: list[str]) -> Response
 
 
 class _PacedRequests:
-    """Begins a few requests in a round of the event loop; those for the health, which are short, at once."""
+    """Begins one request in a round of the event loop; those for the health, which are short, at once."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -100,7 +101,7 @@ def build_web_app(deps: ApiDeps) -> FastAPI:
         *push_routes(deps.browsers, deps.push_key),
         *completion_routes(deps.control, deps.read_api, deps.terminal),
         *health_routes(deps.status),
-        *_description_route(app),
+        *_description_route(),
     ]
     app.add_middleware(_PacedRequests)
     add_error_handlers(app)
@@ -108,19 +109,15 @@ def build_web_app(deps: ApiDeps) -> FastAPI:
     return app
 
 
-def _description_route(app: FastAPI) -> list[BaseRoute]:
+def _description_route() -> list[BaseRoute]:
     routes = api_router("")
-    making = asyncio.Lock()
-    description = b""
+    description = ApiDescription()
 
     @routes.get("/openapi.json", include_in_schema=False)
     async def describe() -> Response:
-        """Build it once, in a worker thread, since it takes a while."""
-        nonlocal description
-        async with making:
-            if not description:
-                description = await asyncio.to_thread(lambda: json.dumps(app.openapi(), separators=(",", ":")).encode())
-        return Response(description, media_type="application/json")
+        if made := await description.read():
+            return Response(made, media_type="application/json")
+        return JSONResponse(error_content("/openapi.json", _NO_DESCRIPTION), 503)
 
     return routes.routes
 

@@ -12,14 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.commands.registry import CommandRegistry
-from assistant.commands.sleep import render_sleep_report
 from assistant.commands.table import CommandResult
-from assistant.commands.usage import UsageReport, load_usage
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, UsageError
@@ -40,6 +38,9 @@ from assistant.store.home.workspace import WorkspaceFiles
 from assistant.store.script.ledger import Ledger
 from assistant.store.search.history import StoredHistory
 from assistant.web.shell_commands import ShellCommands
+
+if TYPE_CHECKING:  # what a command says is only loaded where somebody asks
+    from assistant.commands.usage import UsageReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +215,8 @@ class OwnerReadApi:
 
     def render_cycle_report(self, cycle: SleepReport) -> str:
         """Return the report of a sleep cycle for people, as Markdown."""
+        from assistant.commands.sleep import render_sleep_report
+
         return render_sleep_report(cycle, self.zone, self.clock())
 
     def compactions(self, session: str) -> Sequence[Checkpoint]:
@@ -222,6 +225,8 @@ class OwnerReadApi:
 
     def usage(self, by: UsageKey, days: int) -> UsageReport:
         """Return the cost of models in the last so many days, and the state of the budget."""
+        from assistant.commands.usage import load_usage
+
         return load_usage(self.ledger, by, days, self.clock())
 
 

@@ -43,8 +43,8 @@ class PushSubscription(Body):
     """What the browser's `PushManager` gave."""
 
     endpoint: Annotated[str, Field(max_length=2000), AfterValidator(_require_encrypted)]
-    p256dh: Annotated[str, Field(pattern=r"^[\w-]{80,100}=?$")]
-    auth: Annotated[str, Field(pattern=r"^[\w-]{16,50}={0,2}$")]
+    p256dh: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{80,100}=?$")]
+    auth: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{16,50}={0,2}$")]
 
 
 def push_routes(browsers: BrowserSessions, key: PushKey) -> list[BaseRoute]:

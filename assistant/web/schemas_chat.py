@@ -92,7 +92,7 @@ class Body(BaseModel):
 class Attachment(Body):
     """A picture or file sent along; `data` is base64. `voice`: a recording to be heard as the words of the sender."""
 
-    mime: Annotated[str, Field(pattern=r"^[\w.+-]+/[\w.+-]+$", max_length=100)]
+    mime: Annotated[str, Field(pattern="^[A-Za-z0-9_.+-]+/[A-Za-z0-9_.+-]+$", max_length=100)]
     name: Annotated[UnicodeText, Field(max_length=255)] = ""
     data: Annotated[str, AfterValidator(_check_base64)]
     voice: bool = False

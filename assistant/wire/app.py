@@ -230,7 +230,8 @@ class App:
         self.daemon_status = build_daemon_status(self)
         self.status = self.daemon_status.report
         self.commands = build_slash_commands(self)
-        check_names(settings.values, self.toolbox.allowed_roles, self.commands.grantable_roles())
+        shipped = all(settings.origins[key] == DEFAULTS_ORIGIN for key in ("guest.commands", "room.commands"))
+        check_names(settings.values, self.toolbox.allowed_roles, None if shipped else self.commands.grantable_roles())
         self.inbound = build_inbound(self.base, self.commands, self.runtime.accept, self.dispatcher)
         self.control = DaemonControl(
             self.runtime, self.commands, stores.conversation, self.status, ShellCommands(settings.home.path)

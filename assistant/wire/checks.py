@@ -85,7 +85,8 @@ def _open_unpacked(settings: Settings, home: Path, now: datetime) -> Iterator[Un
 def setting_name_problems(values: SettingsValues) -> list[str]:
     """Return a line for each tool or command in the settings that does not exist or may not be granted."""
     # The tools import many packages, which the doctor alone does not need.
-    from assistant.commands.registry import command_root, grantable_roles
+    from assistant.commands.catalog import command_root
+    from assistant.commands.registry import grantable_roles
     from tools.toolbox import tool_roles
 
     return list(unknown_names(values, tool_roles(), grantable_roles(command_root())))

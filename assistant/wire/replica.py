@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import shutil
 from collections.abc import Callable
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from assistant.replica.postgres import ReplicaDatabase
     from assistant.replica.restore import ReplicaReader
     from assistant.replica.service import Replicator
+    from assistant.replica.shipment import Cipher
     from assistant.wire.app import App
 
 _MEGABYTE = 1 << 20
@@ -47,16 +49,17 @@ def attach_replica(app: App) -> Replicator | None:
     if not replica.url.get_secret_value():
         return None
     from assistant.replica.capture import FileLimits, HomeCapture
-    from assistant.replica.service import ReplicaOptions, Replicator
+    from assistant.replica.options import ReplicaOptions
+    from assistant.replica.service import Replicator
 
-    encrypt = _age(settings, encrypts=True)
-    limits = FileLimits(secrets=encrypt is not None, max_bytes=replica.file_megabytes * _MEGABYTE)
+    cipher = _cipher(settings)
+    limits = FileLimits(secrets=cipher.encrypt is not None, max_bytes=replica.file_megabytes * _MEGABYTE)
     replicator = Replicator(
         settings.home.path,
         HomeCapture(settings.home.path, limits),
         open_replica(settings),
         open_bases(settings, open_replica(settings)),
-        ReplicaOptions(replica.on_failure, replica.timeout_seconds, encrypt, platform.node(), is_base_due_by(settings)),
+        ReplicaOptions(replica.on_failure, replica.timeout_seconds, cipher, platform.node(), is_base_due_by(settings)),
         make_base,
         is_erasing=app.erasure.is_running,
         clock=app.base.clock,
@@ -108,23 +111,25 @@ def build_replica_reader(settings: Settings, database: ReplicaDatabase) -> Repli
     from assistant.wire.checks import build_restorer
 
     bases = open_bases(settings, database)
-    return ReplicaReader(database, bases, _age(settings, encrypts=False), build_restorer(settings))
+    return ReplicaReader(database, bases, _cipher(settings), build_restorer(settings))
 
 
-def _age(settings: Settings, *, encrypts: bool) -> Callable[[bytes], bytes] | None:
-    """Return the encryption or decryption, None without a key. Raises `SettingsError` if it is no age identity."""
+def _cipher(settings: Settings) -> Cipher:
+    """Raises `SettingsError` if the key is no age identity."""
     from assistant.archive.encryption import IDENTITY_PREFIX, change_with_age
+    from assistant.replica.shipment import Cipher
 
     key = settings.values.replica.key.get_secret_value().strip()
     if not key:
-        return None
+        return Cipher()
     # With a passphrase each shipment would take a second.
     if not key.startswith(IDENTITY_PREFIX):
         raise SettingsError(
             f"replica.key is no age identity, which begins with {IDENTITY_PREFIX}. Nothing was started; `age-keygen` "
             "makes one."
         )
-    return partial(change_with_age, key, encrypts=encrypts)
+    key_id = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return Cipher(key_id, partial(change_with_age, key, encrypts=True), partial(change_with_age, key, encrypts=False))
 
 
 async def make_base(home: Path, now: datetime) -> Path:

@@ -209,6 +209,7 @@ def build_background_compaction(base: Base, contexts: Contexts, budget: SleepBud
         base.running,
         budget,
         base.clock,
+        base.stores.message_index.index_next_batch,
     )
 
 
@@ -223,6 +224,7 @@ def _compaction_deps(base: Base) -> CompactionDeps:
         restored_max_tokens=values.restored_max_tokens,
         timeout_seconds=values.summary_seconds,
         price_rise=partial(find_price_rise, load_prices(shipped_config_dir() / PRICES_FILE)),
+        rest=base.running.let_turns_pass,
     )
     return CompactionDeps(
         stores.conversation,

@@ -107,6 +107,8 @@ class Summariser:
     timeout_seconds: float = field(kw_only=True)  # for all calls of a summary
     # by (provider, model): the prompt size from which prices rise; None if they never do
     price_rise: Callable[[str, str], int | None] = field(kw_only=True, default=lambda provider, model: None)
+    # called between the steps of background work, in its thread, so that turns get the interpreter
+    rest: Callable[[], None] | None = field(kw_only=True, default=None)
 
     async def max_chunk_tokens(self) -> int:
         """Return the maximum tokens to summarise in one call."""
@@ -314,7 +316,8 @@ class Summariser:
         shorter = job.source - 1 - count(answer.text)
         most = min(self.restored_max_tokens, material.restored_max_tokens, material.budget // 2, shorter)
         wishes = min(max(most, _ROOM_FOR_WISHES), shorter - most)
-        checked = restore_missing_values(answer.text, material, count, most, wishes)
+        rest = self.rest if job.sleep_budget is not None else None
+        checked = restore_missing_values(answer.text, material, count, most, wishes, rest=rest)
         # Passwords are not sent with every request; the journal has them, and recall on demand.
         secrets = find_secret_values(row.content for row in material.rows)
         text = leave_out_secrets(checked.text, secrets)

@@ -35,6 +35,8 @@ Count = Callable[[str], int]
 
 RESTORED_HEADING = "Kept word for word:"
 _SPOKEN = ("user", "assistant")
+# Messages before each of which background work may rest: ten seconds in all.
+_MOST_RESTS = 200
 _LONGEST_LINE = 240
 _LONGEST_TASK = 300
 _AROUND = 40
@@ -74,15 +76,22 @@ class _MissingValue:
 
 
 def restore_missing_values(
-    text: str, material: SummaryInput, count: Count, restored_max_tokens: int, wishes_max_tokens: int = 0
+    text: str,
+    material: SummaryInput,
+    count: Count,
+    restored_max_tokens: int,
+    wishes_max_tokens: int = 0,
+    *,
+    rest: Callable[[], None] | None = None,
 ) -> CheckedSummary:
     """Return the summary with at most `restored_max_tokens` of missing values appended; `wishes_max_tokens` more for
-    wishes, which are few and affect every answer."""
+    wishes, which are few and affect every answer. `rest` is called before each of the first 200 messages is judged,
+    which takes milliseconds."""
     lines: list[str] = []
     left = restored_max_tokens - count(f"\n{RESTORED_HEADING}\n")
     left_for_wishes = wishes_max_tokens
     added = ""
-    for line, values, kind in _missing_lines(text, material):
+    for line, values, kind in _missing_lines(text, material, rest):
         if values and all(fold_width_and_case(value) in added for value in values):
             continue
         tokens = count(f"{line}\n")
@@ -98,7 +107,9 @@ def restore_missing_values(
     return CheckedSummary("\n".join([text, RESTORED_HEADING, *lines]).strip(), tuple(lines))
 
 
-def _missing_lines(text: str, material: SummaryInput) -> Iterator[tuple[str, list[str], str]]:
+def _missing_lines(
+    text: str, material: SummaryInput, rest: Callable[[], None] | None
+) -> Iterator[tuple[str, list[str], str]]:
     """Yield lines with missing values, most important first, with their values (none for open tasks) and kind."""
     there = FoldedText(text)
     for task in dict.fromkeys(" ".join(task.split()) for task in material.tasks):
@@ -108,20 +119,24 @@ def _missing_lines(text: str, material: SummaryInput) -> Iterator[tuple[str, lis
     shown = describe_media(media).strip()
     if shown and not all(there.contains(medium.name) for medium in media if medium.name):
         yield f"- {_shorten_line(shown, _LONGEST_TASK)}", [], "media"
-    lacks = _missing_by_kind(there, material)
+    lacks = _missing_by_kind(there, material, rest)
     for kind, role in _ORDER:
         # Newest first: if not all fit, the oldest matter least.
         for of_message in reversed(lacks.get((kind, role), [])):
             yield from ((line, values, kind) for line, values in _lines(of_message))
 
 
-def _missing_by_kind(there: FoldedText, material: SummaryInput) -> dict[tuple[str, str], list[list[_MissingValue]]]:
+def _missing_by_kind(
+    there: FoldedText, material: SummaryInput, rest: Callable[[], None] | None
+) -> dict[tuple[str, str], list[list[_MissingValue]]]:
     """Return missing values by kind and role, grouped by message; each value only where it was said first."""
     missing: dict[tuple[str, str], list[list[_MissingValue]]] = {}
     seen: set[str] = set()
-    for row in _units(material):
+    for number, row in enumerate(_units(material)):
         if row.role not in _SPOKEN:
             continue
+        if rest is not None and number < _MOST_RESTS:
+            rest()
         of_row: dict[str, list[_MissingValue]] = {}
         for kind, value in (*_find_wishes(row, material), *find_named_values(row.content)):
             if value.casefold() not in seen and not there.contains(value):

@@ -6,14 +6,19 @@ statements about the owner, tasks, summaries and questions are ignored. Idempote
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
+from assistant.context.question import find_past_period
 from assistant.core.dataclass import dataclass
 from assistant.core.memories import JournalEntry
 from assistant.core.profiles import Profile, add_alias, add_attribute, end_attribute, fold_name, remove_alias
 from assistant.core.sessions import OWNER_SCOPE
+from assistant.core.text import lazy_regex
+from sleep.rules.claim_times import begin_since
 from sleep.rules.clauses import strip_opening_words
-from sleep.rules.relations import Mention, find_attributes, find_mention, is_single_relation
+from sleep.rules.relations import AttributeClaim, Mention, find_attributes, find_mention, is_single_relation
 from sleep.rules.sentences import split_sentences
 from sleep.rules.translate import to_english
 
@@ -23,6 +28,10 @@ _MOST_NEW = 200
 _MOST_ATTRIBUTES = 120
 _LONGEST_ENTRY = 20_000
 _LONGEST_SENTENCE = 400
+_TO_COME = lazy_regex(r"^(?:from|next|tomorrow)\b|\bnext\b|\btomorrow\b", re.IGNORECASE)
+_FOR = lazy_regex(r"^for ", re.IGNORECASE)
+_SINCE = lazy_regex(r"^since (?=\d{4}\b)", re.IGNORECASE)
+_SINCE_DAY = lazy_regex(r"^since (?=\w+day\b(?<!yesterday))", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ class _ProfileBuilder:
         self._new = 0
 
     def read(self, sentence: str, entry: JournalEntry) -> None:
-        english = to_english(sentence)
+        english = begin_since(to_english(sentence), sentence)
         about = find_mention(sentence if english == sentence else strip_opening_words(english))
         if about is None:
             return
@@ -77,9 +86,9 @@ class _ProfileBuilder:
         for claim in claims:
             if claim.is_ended:
                 profile = end_attribute(profile, claim.name, claim.value, entry.timestamp)
-            elif len(profile.attributes) < _MOST_ATTRIBUTES:
+            elif len(profile.attributes) < _MOST_ATTRIBUTES and (since := _since(profile, claim, entry)) is not None:
                 profile = add_attribute(
-                    profile, claim.name, claim.value, entry.timestamp, sources, allow_multiple=claim.is_multi_valued
+                    profile, claim.name, claim.value, since, sources, allow_multiple=claim.is_multi_valued
                 )
         self._put(profile, entry)
 
@@ -123,6 +132,36 @@ class _ProfileBuilder:
         if stood is None or stood.aliases != profile.aliases:
             self._aliases = {alias: owner for alias, owner in self._aliases.items() if owner != name}
             self._aliases |= {fold_name(alias): name for alias in profile.aliases}
+
+
+def _find_beginning(when: str, said_at: datetime) -> datetime | None:
+    """Return when something began of which `when` was said, or `said_at` if that does not say; None if it is still to
+    come."""
+    if not when:
+        return said_at
+    if _TO_COME.search(when):
+        return None
+    words = f"{_FOR.sub('', when)} ago" if _FOR.match(when) else _SINCE_DAY.sub("on ", _SINCE.sub("in ", when))
+    period = find_past_period(f"was {words}", said_at, UTC)
+    if period is None:
+        return said_at
+    # "Two months ago" is about that time: the period reaches as far before it as after it.
+    about = (period.before - period.after) / 2 if words.endswith("ago") else timedelta()
+    return min(period.after + about, said_at)
+
+
+def _since(profile: Profile, claim: AttributeClaim, entry: JournalEntry) -> datetime | None:
+    """Return since when a claim holds; None if that is still to come. What was said last holds now, also if it began
+    before what was said earlier."""
+    since = _find_beginning(claim.when, entry.timestamp)
+    if since is None:
+        return None
+    others = (
+        one
+        for one in profile.attributes
+        if one.name.casefold() == claim.name.casefold() and fold_name(one.value) != fold_name(claim.value)
+    )
+    return entry.timestamp if any(since < one.since <= entry.timestamp for one in others) else since
 
 
 def _is_related(profile: Profile, relation: str) -> bool:

@@ -16,6 +16,7 @@ from typing import Literal
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
+from sleep.rules.claim_times import split_time
 from sleep.rules.pattern_files import load_pattern, read_alternatives, read_pattern_rows
 
 EntityKind = Literal["person", "place", "project", "thing"]
@@ -112,6 +113,7 @@ class AttributeClaim:
 
     name: str
     value: str
+    when: str = ""  # the time that is named with it, in words: "since March"
     is_multi_valued: bool = False  # several values are possible at a time
     is_ended: bool = False  # it is said to be over
 
@@ -135,10 +137,11 @@ def _claim_in_clause(part: str) -> AttributeClaim | None:
     if ended:
         return AttributeClaim("works at" if ended["works"] else "lives in", _value(ended["value"]), is_ended=True)
     for row, pattern in read_pattern_rows("relations", "predicate"):
-        match = pattern.fullmatch(part)
+        plain, when = split_time(part, is_event="is_event" in row) if "has_time" in row else (part, "")
+        match = pattern.fullmatch(plain)
         if match:
             value = _value(match["value"])
-            return AttributeClaim(row["name"], value, row.get("is_multi_valued", False)) if value else None
+            return AttributeClaim(row["name"], value, when, row.get("is_multi_valued", False)) if value else None
     return None
 
 

@@ -47,6 +47,16 @@ def _tables() -> Mapping[str, Mapping[str, str]]:
 
 
 @cache
+def _longest_from(language: str) -> Mapping[str, int]:
+    """Return, by the first word of what is translated together, how many words that takes at most."""
+    longest: dict[str, int] = {}
+    for words in _tables()[language]:
+        first, *others = words.split(" ")
+        longest[first] = max(longest.get(first, 0), min(1 + len(others), _MOST_JOINED))
+    return longest
+
+
+@cache
 def _english_words() -> frozenset[str]:
     targets = {part for table in _tables().values() for english in table.values() for part in english.split()}
     return frozenset(targets | set(read_words("language_words")["en"].split()) | {"at", "no", "june", "july"})
@@ -86,9 +96,9 @@ def _plain(word: str) -> str:
 
 def _meanings(language: str, words: list[str]) -> Iterator[tuple[int, int, str]]:
     """Yield position, number of words, and English of known words."""
-    table, place = _tables()[language], 0
+    table, longest, place = _tables()[language], _longest_from(language), 0
     while place < len(words):
-        for count in range(min(_MOST_JOINED, len(words) - place), 0, -1):
+        for count in range(min(longest.get(words[place], 1), len(words) - place), 0, -1):
             english = table.get(" ".join(words[place : place + count]))
             if english is None and count == 1 and language == "de":
                 english = _of_german(words[place], table)

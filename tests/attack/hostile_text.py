@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from random import Random
 
 from assistant.bridges.matrix.bridge import MatrixBridge
@@ -34,7 +34,7 @@ from sleep.rules.secrets import mask_secrets
 from tests.attack.tally import Tally
 from tests.support.hostile_texts import KINDS, hostile_text
 from tests.support.regex_growth import GIVEN_LITTLE, MOST_GROWTH, measure
-from tests.support.regex_sources import find_expressions
+from tests.support.regex_sources import Expression, find_expressions
 
 KIND = "hostile-text"
 CASES = 1_000
@@ -84,8 +84,6 @@ READERS: Mapping[str, Callable[[str], object]] = {
 
 
 def run(seed: int, cases: int = CASES, until: float = float("inf"), only: int | None = None) -> Tally:
-    expressions = [one for one in find_expressions() if not one.place.startswith(GIVEN_LITTLE)]
-    Random(seed).shuffle(expressions)
     combinations = [(reader, kind, size) for reader in READERS for kind in KINDS for size in _SIZES]
     Random(seed).shuffle(combinations)
     tried, failures = 0, []
@@ -94,6 +92,7 @@ def run(seed: int, cases: int = CASES, until: float = float("inf"), only: int | 
             break
         tried += 1
         if case % 2 == 0:
+            expressions = _shuffled_expressions(seed)
             growth = measure(expressions[case // 2 % len(expressions)])
             problem = str(growth) if growth else ""
         else:
@@ -101,6 +100,13 @@ def run(seed: int, cases: int = CASES, until: float = float("inf"), only: int | 
         if problem:
             failures.append(f"case {case}: {problem}")
     return Tally(KIND, tried, tuple(failures))
+
+
+@cache
+def _shuffled_expressions(seed: int) -> list[Expression]:
+    expressions = [one for one in find_expressions() if not one.place.startswith(GIVEN_LITTLE)]
+    Random(seed).shuffle(expressions)
+    return expressions
 
 
 def _read(reader: str, kind: str, size: int) -> str:

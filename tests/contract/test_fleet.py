@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+import multiprocessing
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from assistant.core.errors import UsageError
+from assistant.fleet.host import STARTS_AT_ONCE, FleetHost, HostOptions
 from assistant.fleet.tables import FleetTables, Quota
 from assistant.replica.postgres import ReplicaDatabase
 from tests.support.command_line import FinishedCommand, run_in_process
@@ -158,6 +163,44 @@ async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_
     assert await second.release("alice", "p2", 2) and await second.find_free("m2") == []
     await first.set_quota("alice", Quota(disk_mb=2))
     assert await second.find_free("m2") == ["alice"]
+
+
+async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(tmp_path: Path, url: str) -> None:
+    """The homes are processes that only sleep; each counts as started when it listens."""
+    homes = STARTS_AT_ONCE + 2
+    tables, started = FleetTables(url), list[Path]()
+    database = ReplicaDatabase(url, "home")
+    await database.prepare()
+    await database.aclose()
+    await tables.prepare()
+    for number in range(homes):
+        await tables.add(f"home{number}")
+
+    def start(environment: Mapping[str, str], commands: Sequence[Sequence[str]], memory_bytes: int) -> BaseProcess:
+        process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
+        process.start()
+        started.append(Path(environment["folder"]))
+        return process
+
+    options = HostOptions(
+        *("m1", tmp_path, "127.0.0.1", 20_000, homes, lambda home, folder, port, quota: {"folder": str(folder)}, 0.0)
+    )
+    stop = asyncio.Event()
+    running = asyncio.create_task(FleetHost(tables, options, partial(ReplicaDatabase, url), start).run(stop))
+    listening, most = 0, 0
+    while listening < homes:
+        await asyncio.sleep(0.02)
+        if len(started) > listening:
+            most = max(most, len(started) - listening)
+            if len(started) - listening == min(STARTS_AT_ONCE, homes - listening):
+                (started[listening] / "run").mkdir(parents=True)
+                (started[listening] / "run" / "control.sock").touch()
+                listening += 1
+        assert not running.done()
+    assert most == STARTS_AT_ONCE and len({*started}) == homes
+    stop.set()
+    await running
+    await tables.aclose()
 
 
 def test_the_commands_say_what_there_is(tmp_path: Path, url: str) -> None:

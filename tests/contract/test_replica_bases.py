@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from assistant.core.errors import CorruptStore, ReplicaLost
+from assistant.replica.service import Replicator
 from assistant.settings.settings import load_settings
 from assistant.wire.replica import build_replica_reader, is_base_due_by
 from tests.support.command_line import run_in_process
@@ -29,10 +31,12 @@ def _files(place: Path) -> list[str]:
     return sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file())
 
 
-async def _new_base(running: LiveApp, place: Path) -> list[str]:
+async def _new_base(
+    running: LiveApp, place: Path, cause: Callable[[Replicator], None] = Replicator.request_base
+) -> list[str]:
     """Have a new base made, and return its files once those before it are gone."""
     before = set(_files(place))
-    replicator(running).request_base()
+    cause(replicator(running))
     async with asyncio.timeout(SECONDS):
         while not (now := set(_files(place))) or now & before:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
@@ -58,10 +62,25 @@ async def test_bases_are_kept_in_a_folder_and_one_that_was_cut_or_altered_is_ref
                 await restore(elsewhere, url, tmp_path / f"download {damaged and len(damaged)}", **there)
         # It still has its owner, who acknowledges.
         await running.say("last")
-        (place / second).write_bytes(whole)
+        # The owner finds out that it was found damaged, or is gone, says so, and makes another.
+        (third,) = await _new_base(running, place, Replicator.look_for_base)
+        await running.say("with a third")
+        (place / third).unlink()
+        status = await asyncio.to_thread(run_in_process, home, "replica", "status", **replica_environ(url, **there))
+        assert status.returncode == 1 and "The whole copy is GONE" in status.out
+        (place / "home").rename(place / "away")
+        (place / "home").touch()
+        replicator(running).look_for_base()
+        async with asyncio.timeout(SECONDS):
+            while not any("is tried again" in problem for problem in running.app.problems()):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        (place / "home").unlink()
+        await _new_base(running, place, Replicator.look_for_base)
+        await running.say("with another")
+        assert not running.app.problems()
     # Where the folder has no setting, the server's list says where it is.
     await restore(elsewhere, url, tmp_path / "whole")
-    assert {"before", "after", "last"} <= {*contents(elsewhere)}
+    assert {"before", "after", "last", "with another"} <= {*contents(elsewhere)}
     with pytest.raises(ReplicaLost):
         async with replicated(home, url, **there):
             pass
@@ -84,6 +103,12 @@ async def test_an_owner_that_was_replaced_deletes_no_later_base(tmp_path: Path, 
         await restore(elsewhere, url, tmp_path / "download", **there)
         async with replicated(elsewhere, url, **there) as other:
             await other.say("from the new place")
+            # It continues from the base that it was restored from, until the night.
+            assert all(name.startswith("home/0000000001-") for name in _files(place))
+            replicator(other).request_base()
+            async with asyncio.timeout(SECONDS):
+                while not all(name.startswith("home/0000000003-") for name in _files(place)):  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
             settings = replica_settings(home, url, **there)
             async with replica_database(settings) as database:
                 reader = build_replica_reader(settings, database)

@@ -35,6 +35,7 @@ from tests.support.replicated import (
     restore,
 )
 from tests.support.running_app import LiveApp
+from tests.support.wire import SOCKET, Wire
 from tools.declaration import FunctionTool, tool
 
 
@@ -87,42 +88,12 @@ def test_an_owner_that_was_frozen_while_another_took_over_acknowledges_nothing(t
     assert "kept" in said and "of a zombie" not in said
 
 
-class _Wire:
-    """A socket in front of a server's. While `is_cut`, no byte passes it, in either direction, and nothing breaks."""
-
-    def __init__(self, upstream: Path) -> None:
-        self._upstream = upstream
-        self._passing = asyncio.Event()
-        self._passing.set()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def cut(self) -> None:
-        self._passing.clear()
-
-    def mend(self) -> None:
-        self._passing.set()
-
-    async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_unix_connection(str(self._upstream))
-        for source, target in ((reader, back), (there, writer)):
-            task = asyncio.create_task(self._pass_on(source, target))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    async def _pass_on(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-        while data := await source.read(1 << 16):
-            await self._passing.wait()
-            target.write(data)
-        target.close()
-
-
 @asynccontextmanager
-async def _wire(pair: PostgresPair, url: str) -> AsyncIterator[tuple[_Wire, str]]:
+async def _wire(pair: PostgresPair, url: str) -> AsyncIterator[tuple[Wire, str]]:
     """The address of the same database behind a wire."""
-    name = ".s.PGSQL.5432"
     with TemporaryDirectory(prefix="wire") as folder:
-        wire = _Wire(pair.primary.socket / name)
-        async with await asyncio.start_unix_server(wire.connect, f"{folder}/{name}"):
+        wire = Wire(pair.primary.socket / SOCKET)
+        async with await asyncio.start_unix_server(wire.connect, f"{folder}/{SOCKET}"):
             database = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
             yield wire, Postgres(Path(folder)).url(str(database))
             wire.mend()

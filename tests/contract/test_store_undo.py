@@ -11,7 +11,9 @@ import pytest
 from assistant.core.errors import CorruptStore, StaleView, UsageError
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.records import ContextView
+from assistant.core.sessions import GenerationEnd
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER
+from assistant.store.script.generations import StoredGenerations
 from tests.support.compactions import (
     kept_copy,
     live_messages,
@@ -291,6 +293,17 @@ def test_what_is_not_as_it_was_is_not_put_back(home: StoreHome, damage: str) -> 
     assert home.repair().ok
     with pytest.raises(UsageError, match="no longer kept"):
         home.conversation.plan_uncompact("main")
+
+
+def test_what_an_ended_conversation_kept_to_be_put_back_is_repaired_too(home: StoreHome) -> None:
+    home.chat(4)
+    home.conversation.commit_compaction(plan_compaction(home, 0, 3, summary_message()), NOW)
+    seq = StoredGenerations(home.db, home.log).last_seq("main")
+    home.conversation.begin_next_generation(GenerationEnd("main", 1, seq, "On we go.", "manual"), NOW)
+    with home.db.write() as db:
+        db.execute("UPDATE checkpoints SET view_hash = 'damaged'")
+    assert [problem.kind for problem in home.verify().problems] == ["compaction"]
+    assert home.repair().ok
 
 
 def test_the_fingerprint_holds_no_words(tmp_path: Path) -> None:

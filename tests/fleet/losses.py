@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 
 from tests.attack.tally import Tally
-from tests.fleet.machines import SECONDS, Machines, run_machines
+from tests.fleet.clock import has_compiler
+from tests.fleet.machines import ROUTERS, SECONDS, Machines, run_machines
 from tests.fleet.people import Person, find_losses
 
 # A lease and some seconds: another host has what a frozen one had.
@@ -46,10 +47,46 @@ def lose_standby(machines: Machines, chance: random.Random) -> None:
     machines.pair.standby.start("-c fsync=off")
 
 
+def cancel_waits(machines: Machines, chance: random.Random) -> None:
+    """Waits for a standby that is gone are cancelled, so PostgreSQL reports success; then the primary is lost, too."""
+    machines.pair.standby.stop()
+    until = time.monotonic() + _SHORT_SECONDS
+    while time.monotonic() < until:
+        machines.pair.cancel_waits()
+        time.sleep(0.05)
+    machines.pair.primary.stop()
+    machines.pair.standby.start("-c fsync=off")
+    machines.pair.fail_over()
+    machines.wait_until_held()
+    machines.pair.replace_standby()
+
+
+def shift_clock(machines: Machines, chance: random.Random) -> None:
+    """A host comes back with a clock that is wrong by an hour, and then takes over what the other had."""
+    name = _draw_host(machines, chance)
+    machines.lose(name)
+    machines.wait_until_held(without=name)
+    machines.start(name, clock=chance.choice((-3600, 3600)))
+    machines.wait_until_alive(name)
+    lost = next(other for other in sorted(machines.running.keys() - {*ROUTERS, name}))
+    machines.lose(lost)
+    machines.wait_until_held(without=lost)
+    machines.start(lost)
+
+
+def cut_off_host(machines: Machines, chance: random.Random) -> None:
+    """What it sends to PostgreSQL, or what that answers, does not arrive for a while; nothing breaks."""
+    wire = machines.wires[_draw_host(machines, chance)]
+    wire.cut(chance.choice(("both", "there", "back")))
+    time.sleep(chance.choice((_SHORT_SECONDS, _FROZEN_SECONDS)))
+    wire.mend()
+
+
 def lose_router(machines: Machines, chance: random.Random) -> None:
-    machines.lose("router")
+    router = chance.choice(ROUTERS)
+    machines.lose(router)
     time.sleep(chance.uniform(0.0, _SHORT_SECONDS))
-    machines.start("router")
+    machines.start(router)
 
 
 def freeze_host(machines: Machines, chance: random.Random) -> None:
@@ -67,6 +104,9 @@ LOSSES: dict[str, Callable[[Machines, random.Random], None]] = {
     "standby": lose_standby,
     "router": lose_router,
     "frozen host": freeze_host,
+    "cancelled wait": cancel_waits,
+    "cut-off host": cut_off_host,
+    **({"wrong clock": shift_clock} if has_compiler() else {}),
 }
 
 
@@ -116,7 +156,7 @@ def lose_and_count(machines: Machines, people: list[Person], kind: str, chance: 
 def _draw_host(machines: Machines, chance: random.Random) -> str:
     """A host that has a home, if there is one."""
     held = sorted({host for host in machines.places().values() if host in machines.running})
-    return chance.choice(held or sorted(machines.running.keys() - {"router"}))
+    return chance.choice(held or sorted(machines.running.keys() - {*ROUTERS}))
 
 
 def _wait_for_more(people: list[Person]) -> None:

@@ -20,9 +20,12 @@ from typing import Any
 
 import httpx
 
+from tests.fleet.clock import shifted_clock
 from tests.support.command_line import FinishedCommand, command_environment, run_in_process
 from tests.support.postgres import PostgresPair, run_postgres_pair
+from tests.support.wire import WireThread
 
+ROUTERS = ("router", "router2")
 TOKEN = "a token of this fleet"
 SECONDS = 180.0  # for anything that must happen; a lease lasts 15
 _LOOK_EVERY = 0.2
@@ -76,7 +79,8 @@ class Machines:
             "ASSISTANT_BACKUP__AT": "",
         }
         self.running: dict[str, Machine] = {}
-        self.router_address = f"127.0.0.1:{_free_port()}"
+        self.wires: dict[str, WireThread] = {}  # between a host and the servers
+        self.router_addresses = {name: f"127.0.0.1:{_free_port()}" for name in ROUTERS}
         self.run("init")
         for home in self.homes:
             self.run("add", home)
@@ -84,15 +88,27 @@ class Machines:
     def run(self, *words: str) -> FinishedCommand:
         return run_in_process(self.folder / "operator", "fleet", *words, **self.settings)
 
-    def start(self, name: str) -> None:
-        """Start a host, or the router."""
-        words: tuple[str, ...] = ("route", "--listen", self.router_address)
-        if name != "router":
+    def start(self, name: str, clock: int = 0) -> None:
+        """Start a host, or a router. `clock`: by how many seconds its clock is wrong."""
+        words: tuple[str, ...] = ("route", "--listen", self.router_addresses.get(name, ""))
+        if name not in ROUTERS:
             port = 20_000 + 1_000 * int(name.removeprefix("m")) + os.getpid() % 1_000
             words = ("host", "--name", name, "--folder", str(self.folder / name), "--domain", "example.org")
             words += ("--listen", f"127.0.0.1:{port}")
-        environment = command_environment(self.folder / "operator", **self.settings)
+        more = shifted_clock(self.folder, clock) if clock else {}
+        if name not in ROUTERS:
+            more["ASSISTANT_REPLICA__URL"] = self._url_through_wires(name)
+        environment = command_environment(self.folder / "operator", **{**self.settings, **more})
         self.running[name] = Machine(words, environment, self.folder / f"{name}.log")
+
+    def _url_through_wires(self, name: str) -> str:
+        servers = [self.pair.primary.socket, self.pair.standby.socket]
+        if name not in self.wires:
+            self.wires[name] = WireThread(self.folder / f"wires-{name}", sorted(servers))
+        url: str = self.settings["ASSISTANT_REPLICA__URL"]
+        for server, socket in zip(sorted(servers), self.wires[name].sockets, strict=True):
+            url = url.replace(str(server), str(socket))
+        return url
 
     def lose(self, name: str) -> None:
         self.running.pop(name).lose()
@@ -103,10 +119,10 @@ class Machines:
         for name in sorted(self.running, reverse=True):
             self.running.pop(name).stop()
 
-    def client(self, home: str) -> httpx.Client:
-        """Somebody who comes through the router."""
+    def client(self, home: str, router: str = "router") -> httpx.Client:
+        """Somebody who comes through a router."""
         headers = {"Host": f"{home}.example.org", "Authorization": f"Bearer {TOKEN}"}
-        return httpx.Client(base_url=f"http://{self.router_address}", headers=headers, timeout=45.0)
+        return httpx.Client(base_url=f"http://{self.router_addresses[router]}", headers=headers, timeout=45.0)
 
     def places(self) -> dict[str, str]:
         """The host that had each home last, by home."""
@@ -117,6 +133,15 @@ class Machines:
         """Until hosts have all homes, and the lost host `without` none."""
         deadline = time.monotonic() + SECONDS
         while self.run("status").returncode or without in self.places().values():
+            assert time.monotonic() < deadline, self.run("status").out
+            time.sleep(_LOOK_EVERY)
+
+    def wait_until_alive(self, name: str) -> None:
+        """Until a host takes homes."""
+        deadline = time.monotonic() + SECONDS
+        while name not in (
+            host["host"] for host in json.loads(self.run("status", "--json").out)["hosts"] if host["is_alive"]
+        ):
             assert time.monotonic() < deadline, self.run("status").out
             time.sleep(_LOOK_EVERY)
 
@@ -144,7 +169,7 @@ def run_machines(hosts: int, homes: int) -> Iterator[Machines]:
     with TemporaryDirectory(prefix="fleet") as folder, run_postgres_pair() as pair:
         machines = Machines(Path(folder), pair, homes)
         try:
-            for name in ("router", *(f"m{number}" for number in range(1, hosts + 1))):
+            for name in (*ROUTERS, *(f"m{number}" for number in range(1, hosts + 1))):
                 machines.start(name)
             machines.wait_until_held()
             machines.wait_until_answered()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import cycle
 from threading import Event, Thread
 
 import httpx
 
-from tests.fleet.machines import SECONDS, Machines
+from tests.fleet.machines import ROUTERS, SECONDS, Machines
 
 _PAUSE_SECONDS = 0.3
 _PAGE = 1000
@@ -27,10 +30,12 @@ class Person(Thread):
 
     def run(self) -> None:
         number = 0
-        with self._machines.client(self.home) as client:
+        with ExitStack() as stack:
+            # Now through one router, now through the other, whatever each of them believes.
+            clients = cycle([stack.enter_context(self._machines.client(self.home, router)) for router in ROUTERS])
             while not self._leaving.is_set():
                 number += 1
-                self._say(client, number)
+                self._say(clients, number)
                 self._leaving.wait(_PAUSE_SECONDS)
 
     def leave(self) -> None:
@@ -38,12 +43,12 @@ class Person(Thread):
         self.join(SECONDS)
         assert not self.is_alive(), f"{self.home}: nobody answered"
 
-    def _say(self, client: httpx.Client, number: int) -> None:
+    def _say(self, clients: Iterator[httpx.Client], number: int) -> None:
         text = f"remember that parcel {number} of {self.home} is in the hall"
         begun = time.monotonic()
         while True:
             try:
-                answer = client.post("/v1/messages", json={"text": text, "external_id": f"{self.home}-{number}"})
+                answer = next(clients).post("/v1/messages", json={"text": text, "external_id": f"{self.home}-{number}"})
                 if answer.status_code == 202:
                     break
                 self.refusals[str(answer.status_code)] += 1

@@ -41,8 +41,8 @@ class Parts:
     idle_minutes: float = 15.0
     night_minutes: float = 2.0  # that a nightly sleep takes
     night_spread_minutes: float = 180.0  # over which the nights of the homes begin
-    memory_mb: float = 110.0  # of a home that runs
-    start_cpu_seconds: float = 2.7
+    memory_mb: float = 85.0  # of a home that runs
+    start_cpu_seconds: float = 1.5
     message_cpu_seconds: float = 0.1  # without the model, which is elsewhere
     night_cpu_seconds: float = 8.0
     barriers: float = 3.0  # for each message
@@ -51,7 +51,7 @@ class Parts:
     change_kb: float = 7.0  # for each message
     replica_mb: float = 8.0  # of a home: its base, and a day of changes
     folder_mb: float = 40.0  # of a home on its host
-    most_homes_a_host: int = 200  # that run at once, as `fleet host --most`
+    most_homes_a_host: int = 300  # that run at once, as `fleet host --most 300`
     host_cores: int = 8
     host_memory_gb: float = 32.0
     host_dollars: float = 60.0  # a month

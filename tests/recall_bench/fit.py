@@ -56,7 +56,7 @@ def main() -> None:
         written = {path.stem: path for path in write_talks(Path(folder))}
         written.update({path.stem: path for path in chosen.files})
         sets = {name: list(_asked(path, Path(folder))) for name, path in written.items()}
-    start = np.array([with_assistant for _, with_assistant in WEIGHTS.values()], np.float32)
+    start = np.array([with_assistant for _, with_assistant, _ in WEIGHTS.values()], np.float32)
     fitted = fit(sets["assistant-seen"], start, chosen.strength)
     print("".join(f'    "{name}": {weight:.2f},\n' for name, weight in zip(NAMES, fitted, strict=True)))
     print(f"{'set':<20}{'as it is':<28}fitted")

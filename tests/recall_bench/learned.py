@@ -26,7 +26,7 @@ from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.mem0.embedders import WordLlamaEmbedder
 from assistant.search.engine import SearchEngine
 from assistant.search.index_values import SearchFilter, SourceText
-from assistant.search.query import SearchLimits
+from assistant.search.query import SearchLimits, with_irregular_forms
 from assistant.store.database import Database
 from assistant.store.schema.migrations import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore, Stemmer
@@ -125,11 +125,11 @@ def _turns_of(
 
 def _engine(memories: Sequence[Memory], path: Path) -> SearchEngine:
     """The search engine over the memories' words, which stand by themselves."""
-    stems, embedder = Stemmer(), WordLlamaEmbedder()
+    stems, embedder = with_irregular_forms(Stemmer().stem_words), WordLlamaEmbedder()
     shelf = SqliteIndexStore(
         Database.open(path / "memories.db", search_migrations, datetime.now(UTC)), "memories", embedder.name
     )
-    engine = SearchEngine(shelf, stems.stem_words, embedder.embed, SearchLimits())
+    engine = SearchEngine(shelf, stems, embedder.embed, SearchLimits())
     records = [
         SourceText(number, "", number, memory.scope, "memory", "", memory.said_at, memory.text)
         for number, memory in enumerate(memories)

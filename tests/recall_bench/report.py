@@ -48,6 +48,8 @@ def turns(part: str, found: Sequence[dict[str, Any]]) -> Iterator[Row]:
     for kind in sorted({question["kind"] for question in every}):
         some = [question for question in every if question["kind"] == kind]
         yield Row(part, None, f"{_depths()} {kind} ({len(some)})", _shares(some, "turns"))
+        lines = fmean(one["lines"] for one in some)
+        yield Row(part, None, f"shown by the tool, {kind}", f"{_of(some, 'shown'):.1f} % in {lines:.1f} messages")
     yield Row(part, None, "a search with 50 excerpts, p50 / p95 / p99", spread([one["seconds"] for one in every]))
     indexed = [seconds for one in found for seconds in one["indexed"]]
     yield Row(part, None, "a message indexed, p50 / p95 / p99", spread(indexed))

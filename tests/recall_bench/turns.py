@@ -12,8 +12,9 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from assistant.context.tokens import estimate_tokens
 from assistant.core.calendar import format_local_time
@@ -22,18 +23,21 @@ from assistant.core.records import SearchHit
 from assistant.core.sessions import OWNER_SCOPE
 from tests.recall_bench.dataset import DatasetQuestion, read_talks
 from tests.recall_bench.homes import DatasetHome, SessionOf, make_dataset_home, one_session, session_each
+from tools.history_search import find_messages
 
 DEPTHS = (5, 10, 25, 50)
 BUDGET = 2_000
 SESSIONS: dict[str, SessionOf] = {"one": one_session, "each": session_each}
 _DEEPEST = 100
 _SESSION_DEPTH = 10
+_TOOL_LIMIT = 12
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecall:
     """Of one question the share of its evidence that is found: `turns` at each depth, `sessions` among the first ten
-    (`reached`: 1 where one of them is), `quoted` and `whole` within the budget (as excerpts; as whole messages)."""
+    (`reached`: 1 where one of them is), `quoted` and `whole` within the budget (as excerpts; as whole messages),
+    `shown` by the model's tool, which shows `lines` messages."""
 
     kind: str
     turns: list[float]
@@ -41,6 +45,8 @@ class QuestionRecall:
     reached: float
     quoted: float
     whole: float
+    shown: float
+    lines: int
     seconds: float
 
 
@@ -63,6 +69,7 @@ def _asked(home: DatasetHome, question: DatasetQuestion) -> QuestionRecall:
     ranked = [home.turns[hit.message_id].turn for hit in hits]
     sessions = _share({turn.partition(":")[0] for turn in wanted}, _sessions(home, hits))
     more = home.history.search(question.text, OWNER_SCOPE, limit=_DEEPEST)
+    shown = _shown_by_tool(home, question.text)
     return QuestionRecall(
         question.kind,
         [_share(wanted, ranked[:depth]) for depth in DEPTHS],
@@ -70,8 +77,21 @@ def _asked(home: DatasetHome, question: DatasetQuestion) -> QuestionRecall:
         float(sessions > 0),
         _share(wanted, _within(home, more, whole=False)),
         _share(wanted, _within(home, more, whole=True)),
+        _share(wanted, shown),
+        len(shown),
         seconds,
     )
+
+
+def _shown_by_tool(home: DatasetHome, question: str) -> list[str]:
+    """The turns that the model's tool shows, by its usual limit, the day after the last was said."""
+
+    def search(words: str, most: int, since: datetime | None, until: datetime | None) -> Sequence[SearchHit]:
+        return home.history.search(words, OWNER_SCOPE, limit=most, after=since, before=until)
+
+    today = max(said.at for said in home.turns.values()).date() + timedelta(1)
+    found = find_messages(search, question, _TOOL_LIMIT, None, None, today, ZoneInfo("UTC"))
+    return [home.turns[hit.message_id].turn for hit in found.hits]
 
 
 def _share(wanted: Iterable[str], found: Iterable[str]) -> float:

@@ -45,6 +45,8 @@ CORRECTED = [
     (("The dentist is on Tuesday at 10.", "The dentist is on Tuesday at 10!"), "2026-11-24", "10:00"),
     (("Exam on June 13th.", "no wait, it's June 14th"), "2027-06-14", ""),
     (("Rendez-vous vendredi à 14h", "En fait c'est samedi"), "2026-11-28", "14:00"),
+    # What is over, in another sentence, hides no day that comes.
+    (("My mother called. The dentist is on Tuesday.",), "2026-11-24", ""),
     (("The appointment was on Tuesday but is now on Wednesday at 8:30.",), "2026-11-25", "08:30"),
 ]
 

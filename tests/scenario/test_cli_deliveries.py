@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from assistant.commands.registry import command_root, max_seconds_of
+from assistant.commands.catalog import command_root, max_seconds_of
 from assistant.commands.table import leaf_commands
 from tests.support.command_line import run_assistant
 from tests.support.running_app import BridgePeople, run_app

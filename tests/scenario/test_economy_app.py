@@ -43,6 +43,7 @@ async def test_a_message_that_finds_the_cache_cold_gets_the_summary_that_was_pre
         await settle_background(it)
         asked = len(by.requests)
         assert asked
+        assert it.app.stores.message_index.index_next_batch() == 0, "what is to leave can be searched for already"
         by.gate = asyncio.Event()  # whoever asks for a summary now waits for ever
         it.clock.now += timedelta(hours=2)
         await it.say("are you there?")

@@ -140,7 +140,7 @@ def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_pa
     with fleet.host("m1") as first:
         first.wait_for("assistant chat")
         with fleet.host("m2") as second:
-            writer = Writer(first.folder / "alice", limit=25)
+            writer = Writer(first.folder / "alice", limit=25, repeats=True)
             writer.start()
             while not writer.has_enough:
                 writer.join(0.01)
@@ -163,7 +163,7 @@ def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_pa
             assert fleet.said("m2", "verify").returncode == 0
             # The lost machine comes back with an old folder, which is replaced.
             with fleet.host("m1") as again:
-                again.wait_for("restored a home")
+                again.wait_for("restores a home")
                 again.wait_for("assistant chat")
                 assert fleet.state_of("alice")["epoch"] == 3
                 assert (again.folder / ".before" / "alice" / "script.db").exists()
@@ -254,7 +254,12 @@ def _check_quotas(fleet: Fleet, host: HostProcess) -> None:
     process = lock_holder(host.folder / "alice")
     assert process is not None
     assert resource.prlimit(process, resource.RLIMIT_DATA) == (3_000_000_000, 3_000_000_000)
-    assert b"ASSISTANT_BUDGET__MONTHLY_USD=3.0" in Path(f"/proc/{process}/environ").read_bytes()
+    numbers = httpx.get(
+        f"http://{fleet.state_of('alice')['address']}/metrics",
+        headers={"Authorization": f"Bearer {TOKEN}"},
+        timeout=TIMEOUT_SECONDS,
+    )
+    assert 'nocturne_budget_usd{period="month"} 3.0' in numbers.text
     assert fleet.run("set", "alice", "--disk", "1").returncode == 0
     host.wait_for("released a home")
     assert "alice: STOPPED, since its folder has" in fleet.run("status").out

@@ -12,14 +12,16 @@ from pathlib import Path
 
 import pydantic
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
-from assistant.core.messages import Message
+from assistant.core.messages import Message as Said
 from assistant.runtime.long_texts import MAX_ANSWER_CHARACTERS
 from assistant.runtime.turn import TRUNCATED_REPLY_NOTE
 from assistant.store.log import format as log_format
 from assistant.store.script.sessions import Session
 from assistant.store.script.view import Views
-from assistant.web.app import build_web_app
+from assistant.web.app import _PacedRequests, build_web_app
+from assistant.web.description import ApiDescription
 from tests.support.control_api import ScriptedControl, control_deps, open_terminal
 from tests.support.imports import import_messages
 from tests.support.running_app import run_app
@@ -67,21 +69,46 @@ async def test_the_first_request_makes_no_shapes(monkeypatch: pytest.MonkeyPatch
     assert answers[0]["status"] == 404 and made == []
 
 
-async def test_the_description_of_the_web_api_is_made_once_and_beside_the_loop(
+async def test_the_description_of_the_web_api_is_made_once_and_in_a_process_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threads: list[int] = []
-    describe = build_web_app.__globals__["_describe"]
+    made_here: list[object] = []
+    monkeypatch.setattr(ApiDescription, "_made", b"")
+    monkeypatch.setitem(build_web_app.__globals__, "_describe", made_here.append)
+    started: list[object] = []
+    start = asyncio.create_subprocess_exec
 
-    def noted(app: object) -> object:
-        threads.append(threading.get_ident())
-        return describe(app)
+    async def noted(*command: object, **rest: object) -> object:
+        started.append(command)
+        return await start(*command, **rest)  # type: ignore[arg-type]
 
-    monkeypatch.setitem(build_web_app.__globals__, "_describe", noted)
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
     async with run_web_api(tmp_path) as it:
         answers = await asyncio.gather(*(it.tcp.get("/openapi.json") for _ in range(5)))
-        assert all("paths" in answer for answer in answers)
-    assert len(threads) == 1 and threads[0] != threading.get_ident()
+        monkeypatch.undo()
+        assert all(answer == build_web_app(it.app.web.deps).openapi() for answer in answers)
+    assert made_here == [] and len(started) == 1
+
+
+async def test_of_many_requests_one_is_begun_in_a_round_and_those_for_the_health_at_once() -> None:
+    begun: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.append(scope["path"])
+
+    async def nothing(*_: object) -> Message:
+        return {}
+
+    paced = _PacedRequests(app)
+    paths = ["/v1/status"] * 20 + ["/healthz"]
+    asking = [asyncio.create_task(paced({"type": "http", "path": path}, nothing, nothing)) for path in paths]
+    rounds = []
+    while not all(task.done() for task in asking):
+        before = len(begun)
+        await asyncio.sleep(0)
+        rounds.append(begun[before:].count("/v1/status"))
+        assert "/healthz" in begun
+    assert max(rounds) == 1 and len(begun) == 21
 
 
 def test_the_collector_leaves_alone_what_a_daemon_has_loaded(tmp_path: Path) -> None:
@@ -148,7 +175,7 @@ async def test_a_status_reads_few_conversations_however_many_there_are_and_each_
         return load(self, session, prefix_rev)
 
     async with run_app(tmp_path, "ok") as it:
-        said = [Message("user" if number % 2 == 0 else "assistant", f"Chapter {number}. " * 9) for number in range(50)]
+        said = [Said("user" if number % 2 == 0 else "assistant", f"Chapter {number}. " * 9) for number in range(50)]
         for number in range(40):
             import_messages(it.app.stores.conversation, f"thread:t{number}", "owner", said, it.clock(), keep=50)
         await it.say("Hello.")

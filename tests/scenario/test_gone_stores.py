@@ -125,6 +125,61 @@ async def test_a_store_that_is_gone_stops_the_start_and_is_repaired_without_goin
         assert len(it.app.stores.jobs.list_waiting("owner", "reminder")) == 1
 
 
+@pytest.mark.parametrize("name", ["script.db", "character.db"])
+async def test_the_write_ahead_log_of_a_missing_store_is_not_applied_to_the_one_made_again(
+    tmp_path: Path, name: str
+) -> None:
+    await live(tmp_path, "The boat is called Albatross.", todo="oil the mast")
+    back_up(tmp_path)
+    with closing(sqlite3.connect(tmp_path / name)) as open_one:
+        open_one.execute("CREATE TABLE later AS SELECT 1 AS one")
+        for _ in range(9):
+            open_one.execute("INSERT INTO later SELECT one FROM later")
+        open_one.commit()
+        shutil.copyfile(tmp_path / f"{name}-wal", tmp_path / "kept-wal")
+    (tmp_path / name).unlink()
+    (tmp_path / "kept-wal").replace(tmp_path / f"{name}-wal")
+    report = repair(tmp_path)
+    assert all(problem.kind == "gone" for problem in report.problems)
+    with closing(sqlite3.connect(tmp_path / name)) as made:
+        assert not made.execute("SELECT 1 FROM sqlite_master WHERE name = 'later'").fetchall()
+    async with run_app(tmp_path) as it:
+        assert "The boat is called Albatross." in said_in(it) and todos(it) == ["oil the mast"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "SET migration_set = 'charactes' WHERE name LIKE '0004%'",
+        "SET migration_set = 'charactes' WHERE name LIKE '0010%'",
+        "SET name = '0004_as_oe' WHERE name LIKE '0004%'",
+        "SET name = '0007_todo_lisus' WHERE name LIKE '0007%'",
+        "SET name = '00:7_todo_lists' WHERE name LIKE '0007%'",
+        "SET name = '1007_todo_lists' WHERE name LIKE '0007%'",
+    ],
+)
+async def test_a_damaged_list_of_migrations_is_said_and_repaired(tmp_path: Path, damage: str) -> None:
+    await live(tmp_path, "Hello.", todo="oil the mast")
+    with closing(sqlite3.connect(tmp_path / "character.db")) as db, db:
+        db.execute(f"UPDATE _sqlite_migrations {damage}")
+    with pytest.raises(StoreLost, match=r"character\.db is damaged.*verify --repair"):
+        Stores(settings_of(tmp_path), LATER)
+    repair(tmp_path)
+    async with run_app(tmp_path) as it:
+        assert todos(it) == ["oil the mast"]
+
+
+async def test_rows_that_name_another_conversation_by_mistake_log_nothing_twice(tmp_path: Path) -> None:
+    await live(tmp_path, "The boat is called Albatross.", "The boat was sold to Ines.")
+    with closing(sqlite3.connect(tmp_path / "script.db")) as db, db:
+        db.execute("UPDATE messages SET session = 'maif' WHERE session = 'main'")
+        db.execute("UPDATE inbox SET session = 'maif' WHERE session = 'main'")
+    report = repair(tmp_path)
+    assert {one.kind for one in report.problems} == {"store"} and not (tmp_path / "log" / "maif").exists()
+    async with run_app(tmp_path) as it:
+        assert said_in(it).count("The boat is called Albatross.") == 1
+
+
 async def test_a_store_that_is_gone_is_described_with_what_it_had(tmp_path: Path) -> None:
     await live(tmp_path, "Hello.", todo="oil the mast")
     (tmp_path / "character.db").unlink()

@@ -55,7 +55,7 @@ async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tm
         assert await ask(it, "/memory search what does Anna do") == found
         explained = await ask(it, "/memory search what does Anna do --explain")
         assert explained.startswith("Words: anna.\nAsks for: nothing in particular.\nCompared: 1 part of entries with")
-        assert f"\n{found}\n  " in explained and " = bm25 +1.00, " in explained
+        assert f"\n{found}\n  " in explained and " = bm25 +0.60, " in explained
         assert f"Journal entries: 1. `/why {reference}` shows" in await ask(it, f"/memory show {reference}")
         why = await ask(it, f"/why {reference}")
         assert "> Oh: my sister Anna -- she's a nurse in Rome" in why and "#1 " in why

@@ -11,7 +11,7 @@ import pytest
 
 from assistant.cli.main import assistant
 from assistant.commands.argv import OTHER_NAMES, rewrite_for_shell
-from assistant.commands.registry import command_root
+from assistant.commands.catalog import command_root
 from assistant.commands.table import parse_command
 from assistant.core.errors import UsageError
 from assistant.core.sessions import peer_session_key

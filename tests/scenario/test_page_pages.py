@@ -134,10 +134,14 @@ async def test_a_reminder_is_moved_by_dragging_it_to_another_day(tmp_path: Path,
 
 async def test_a_sleep_is_begun_and_its_report_is_shown(lived: Path, tmp_path: Path, browser: Browser) -> None:
     async with lived_home(lived, tmp_path) as it:
+        status = await it.socket.get("/v1/status")
         await open_page(browser, it, "#/sleep")
 
         def look() -> None:
             browser.find("details", "#1")
+            browser.find("main .next", "Next sleep")
+            (shown,) = browser.find_all("main .next time")
+            assert shown.get_attribute("datetime") == status["next_sleep"]
             browser.click("main button", "What it changed")
             browser.find("main ins", SAID[0])
             browser.find("main h3", "MEMORY.md")
@@ -277,6 +281,7 @@ async def test_settings_are_shown_with_what_they_mean_and_changed_through_their_
 
         def look() -> None:
             browser.type("main input[type=search]", "budget.daily_usd")
+            browser.find("main details p", "The most that models may cost.")
             browser.find("main li", "Allowed")
             browser.click("main li button", "Change")
             browser.run("document.querySelector('main li input').select()")

@@ -9,8 +9,8 @@ from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from assistant.commands.argv import expand_alias, split_line
+from assistant.commands.catalog import command_root
 from assistant.commands.context import CommandContext, CommandServices, CommandStores
-from assistant.commands.registry import command_root
 from assistant.commands.table import parse_command
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -67,6 +67,11 @@ class PostgresPair:
         shutil.rmtree(self.standby.data)
         _follow(self, "-c fsync=off")
 
+    def cancel_waits(self) -> None:
+        """PostgreSQL reports success for each commit that waits for the standby."""
+        with psycopg.connect(Postgres(self.primary.socket).url(), autocommit=True) as connection:
+            connection.execute("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+
     def fail_over(self) -> None:
         """The machine of the primary is lost, and the standby promoted."""
         self.primary.stop()

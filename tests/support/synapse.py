@@ -44,6 +44,13 @@ trusted_key_servers: []
 suppress_key_server_warning: true
 bcrypt_rounds: 4
 presence: {{enabled: false}}
+push: {{enabled: false}}
+stats: {{enabled: false}}
+user_directory: {{enabled: false}}
+federation_domain_whitelist: []
+send_federation: false
+gc_thresholds: [100000, 50, 50]
+caches: {{sync_response_cache_duration: 0}}
 rc_message: {freely}
 rc_registration: {freely}
 rc_login: {{address: {freely}, account: {freely}, failed_attempts: {freely}}}

@@ -12,11 +12,12 @@ from tests.support.command_line import TIMEOUT_SECONDS
 
 class Writer(Thread):
     """Somebody who writes until nobody answers, or until `leave`; `acknowledged` has what was accepted. `client` is
-    used in place of the control socket of `home`."""
+    used in place of the control socket of `home`. `repeats`: what is refused with 503, as where a busy machine takes
+    longer than an acknowledgement may, is said again."""
 
-    def __init__(self, home: Path, limit: int, client: httpx.Client | None = None) -> None:
+    def __init__(self, home: Path, limit: int, client: httpx.Client | None = None, *, repeats: bool = False) -> None:
         super().__init__()
-        self.limit = limit
+        self.limit, self.repeats = limit, repeats
         self.acknowledged: list[str] = []
         self.has_enough = self.is_leaving = False
         transport = httpx.HTTPTransport(uds=str(home / "run" / "control.sock"))
@@ -27,7 +28,10 @@ class Writer(Thread):
             try:
                 for number in range(100_000):
                     text = f"remember that parcel {number} is in the hall"
-                    answer = client.post("/v1/messages", json={"text": text, "external_id": f"x{number}"})
+                    said = {"text": text, "external_id": f"x{number}"}
+                    answer = client.post("/v1/messages", json=said)
+                    while self.repeats and answer.status_code == 503:
+                        answer = client.post("/v1/messages", json=said)
                     assert answer.status_code == 202, answer.text
                     self.acknowledged.append(text)
                     self.has_enough = len(self.acknowledged) >= self.limit

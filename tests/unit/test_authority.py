@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from assistant.commands.catalog import command_root
+from assistant.commands.registry import grantable_roles
 from assistant.core.errors import SettingsError
 from assistant.core.permissions import ALL_ROLES, OWNER_ONLY, OWNER_ONLY_PERMISSIONS, Permissions, RoleGrant
 from assistant.settings.consistency import check_names
 from assistant.settings.home import Home
 from assistant.settings.settings import parse_settings_values
+from tools.toolbox import tool_roles
 
 AUTHORITY = Permissions(
     {
@@ -72,3 +75,9 @@ def test_what_cannot_be_granted_is_told_by_name(name: str, why: str) -> None:
     values, _ = parse_settings_values(Home(Path("home")), f"[guest]\ntools = ['look', '{name}']\n")
     with pytest.raises(SettingsError, match=f"`guest.tools` names '{name}', which {why}"):
         check_names(values, {"look": ALL_ROLES, "files": OWNER_ONLY, "manage_todo_list": OWNER_ONLY}, {})
+
+
+def test_what_the_shipped_settings_grant_is_there_to_be_granted() -> None:
+    """A start only looks at what a person has changed."""
+    values, _ = parse_settings_values(Home(Path("home")), "")
+    check_names(values, tool_roles(), grantable_roles(command_root()))

@@ -25,7 +25,7 @@ from assistant.commands.argv import (
     is_leave_command,
     rewrite_for_shell,
 )
-from assistant.commands.registry import command_root
+from assistant.commands.catalog import command_root
 from assistant.core.calendar import utc_now
 from assistant.settings.settings import load_settings
 from assistant.wire.app import build_app

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -110,6 +110,28 @@ def test_what_is_frozen_cannot_be_changed_and_can_be_hashed_copied_and_pickled()
     assert Name("Ann") != TitledName("Ann")
     assert str(TitledName("Ann")) == "Dr. Doe"
     assert repr(TitledName("Ann")) == "TitledName(first='Ann', last='Doe', title='Dr.')"
+
+
+def test_a_class_with_special_annotations_is_left_to_the_standard_library() -> None:
+    @own.dataclass(slots=True)
+    class Counted:
+        name: str
+        made: ClassVar[int] = 0
+
+    @own.dataclass(slots=True)
+    class Nested(Counted):
+        depth: int = 0
+
+    assert [field.name for field in fields(Counted)] == ["name"] and Counted.made == 0
+    assert asdict(Nested("a", 2)) == {"name": "a", "depth": 2}
+
+
+def test_a_default_that_can_change_is_refused() -> None:
+    with pytest.raises(ValueError, match="default_factory"):
+
+        @own.dataclass(frozen=True, slots=True)
+        class Shared:
+            names: list[str] = []  # noqa: RUF012
 
 
 def test_a_class_keeps_the_equality_that_it_defines() -> None:

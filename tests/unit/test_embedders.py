@@ -15,7 +15,7 @@ import pytest
 
 from assistant.core.errors import MemoryUnavailable
 from assistant.mem0.codec import EmbedderSettings
-from assistant.mem0.embedders import WordLlamaEmbedder, _table, open_embedder
+from assistant.mem0.embedders import TokenTable, WordLlamaEmbedder, open_embedder
 from assistant.mem0.remote_embedders import RemoteEmbedder
 from assistant.mem0.vectors import nearest_vectors, vector_to_bytes
 from tests.support.semantic_memory import EmbedderServer, run_embedder_server
@@ -30,6 +30,8 @@ TEXTS = [
     "'); DROP TABLE x; -- **md**",
     "  spaces  ",
     "word " * 1000,
+    "<s> begins <unk>anew</s> ",
+    " \u2581is a blank   to it\n too \t",
 ]
 
 
@@ -123,7 +125,7 @@ def test_weights_that_are_damaged_are_told_of(data: bytes | None, tmp_path: Path
     if data is not None:
         (tmp_path / "weights").write_bytes(data)
     with pytest.raises(MemoryUnavailable, match=r"weights cannot be read .* The journal keeps everything"):
-        _table(tmp_path / "weights")
+        TokenTable(tmp_path / "weights")
 
 
 def test_the_package_is_not_imported() -> None:

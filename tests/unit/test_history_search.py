@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.context.event_time import find_event_reference, last_times
+from assistant.context.event_time import asks_for_kinds, asks_for_order, find_event_reference, last_times
 from assistant.core.messages import Message, ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.quoting import parse_quotes
@@ -46,13 +46,24 @@ async def ask(room: SearchHome, query: str, **arguments: object) -> tuple[str, l
     return "\n".join(text.split("\n")[: -len(quotes)]), [quote.message_id for quote in quotes]
 
 
-async def test_a_question_that_many_messages_answer_shows_twice_as_many_and_counts_the_others(room: SearchHome) -> None:
+async def test_a_question_that_many_messages_answer_shows_more_and_counts_the_others(room: SearchHome) -> None:
     swims = [said(room, f"Swam {n} lengths before work.", date(2026, 1, 1) + timedelta(n)) for n in range(40)]
     head, found = await ask(room, "How many times have I swum lengths?")
-    assert len(found) == 24 and set(found) <= set(swims)
-    assert "24 found" in head and "16 more have words of it" in head
+    assert len(found) == 36 and set(found) <= set(swims)
+    assert "36 found" in head and "4 more have words of it" in head
+    head, found = await ask(room, "Which lengths have I swum?")
+    assert len(found) == 24 and "16 more" in head
     head, found = await ask(room, "Where have I swum lengths?")
     assert len(found) == 12 and "more" not in head
+
+
+async def test_what_several_messages_answer_is_shown_from_days_that_the_best_hits_are_not_of(room: SearchHome) -> None:
+    for n in range(40):
+        said(room, f"Swam lengths in the city pool, {n} of them.", date(2026, 1, 1))
+    elsewhere = [said(room, "I swam in the lake with Torvald.", date(2026, month, 9)) for month in (2, 3)]
+    head, found = await ask(room, "How many times have I swum lengths in the city pool?")
+    assert len(found) == 32 and found[30:] == elsewhere[::-1]
+    assert "in the lake" not in head and "10 more have words of it" in head
 
 
 async def test_an_order_is_shown_in_the_order_of_time(room: SearchHome) -> None:
@@ -136,3 +147,30 @@ def test_an_event_is_what_stands_behind_before_after_or_since(question: str, eve
 )
 def test_the_last_times_are_counted_in_four_languages(question: str, times: int) -> None:
     assert last_times(question) == times
+
+
+@pytest.mark.parametrize(
+    ("question", "is_plural"),
+    [
+        ("Which sports have I tried since summer?", True),
+        ("What outdoor activities has John done with his colleagues?", True),
+        ("What people has Maria met?", True),
+        ("What are the names of my dogs?", True),
+        ("Who else came to the party?", True),
+        ("Welche Sprachen habe ich gelernt?", True),
+        ("Quelles villes ai-je visitées ?", True),
+        ("¿Qué libros he leído?", True),
+        ("What makes Jon a good mentor?", False),
+        ("What is my address?", False),
+        ("What was this about?", False),
+        ("Which bus does Anna take?", False),
+        ("Welche Farbe hat mein Auto?", False),
+    ],
+)
+def test_things_in_the_plural_are_told_from_one(question: str, is_plural: bool) -> None:
+    assert asks_for_kinds(question) is is_plural
+
+
+@pytest.mark.parametrize("question", ["Give me a timeline of the band", "What was the sequence of doctors I went to?"])
+def test_a_timeline_is_an_order(question: str) -> None:
+    assert asks_for_order(question)

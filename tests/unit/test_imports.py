@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from assistant.core.imports import hidden_modules, placeholder_modules
 
+ASSISTANT = Path(__file__).parents[2] / "assistant"
 _LOADED = "import sys\nimport assistant.cli.{}\nimport assistant.daemon\nprint(*sys.modules)"
 
 
@@ -35,6 +38,36 @@ def test_a_placeholder_is_found_while_something_is_imported_and_the_real_module_
     assert scheduler is not placeholder and shown is sys
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_metadata_of_packages_is_found_again_after_what_was_imported_without(known: bool) -> None:
+    code = (
+        "import sys\nfrom assistant.core.imports import no_package_metadata\n"
+        f"if {known}: import importlib.metadata\n"
+        "with no_package_metadata():\n"
+        "    import importlib.metadata as hidden\n    from importlib.metadata import entry_points\n"
+        "    assert not entry_points(group='console_scripts')\n"
+        "    try: hidden.version('pydantic')\n"
+        "    except hidden.PackageNotFoundError: pass\n"
+        "    else: raise AssertionError('a version was found')\n"
+        "from importlib.metadata import entry_points, version\n"
+        "assert entry_points(group='console_scripts') and version('pydantic')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_few_letters_say_is_no_large_automaton() -> None:
+    """pydantic's expressions are compiled to automata: `[\\w-]{80,100}` takes 6 MB and 60 ms, each time."""
+    repeated = re.compile(r"pattern=.*\\[wWdDsS]([^\]]*\])?\{\d")
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in ASSISTANT.rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if repeated.search(line)
+    ]
+    assert repeated.search(r'Field(pattern=r"^\w[\w .-]{0,39}$")')
+    assert not found
+
+
 def test_the_child_of_semantic_memory_loads_no_client_of_a_server_and_no_telemetry() -> None:
     """Loading them took four fifths of its start and two thirds of its memory."""
     code = (
@@ -50,7 +83,14 @@ def test_a_start_loads_nothing_that_it_may_not_need(command: str) -> None:
     code = _LOADED.format(command)
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"numpy", "pandas", "rich", "fastapi", "anthropic", "openai", "mem0"}.isdisjoint(loaded)
-    assert not [name for name in loaded if name.startswith(("assistant.replica", "assistant.fleet", "psycopg"))]
+    unwanted = (
+        "assistant.replica",
+        "assistant.fleet",
+        "psycopg",
+        "assistant.commands.catalog",
+        "assistant.commands.pe",
+    )
+    assert not [name for name in loaded if name.startswith(unwanted)]
 
 
 @pytest.mark.parametrize(("adapter", "sdk", "most"), [("anthropic", "anthropic", 500), ("openai", "openai", 400)])

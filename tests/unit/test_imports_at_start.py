@@ -13,6 +13,7 @@ HEAVY = {
     "dateparser",
     "dateutil.rrule",
     "fsspec",
+    "importlib.metadata",
     "keyring",
     "mcp",
     "mem0",

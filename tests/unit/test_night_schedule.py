@@ -45,6 +45,24 @@ def test_a_home_that_was_never_talked_in_has_no_nights_and_a_new_one_none_before
     assert SleepSchedule("", OSLO).find_due_night(BEGUN, BEGUN, at(6, 11, 12)) is None
 
 
+@pytest.mark.parametrize(
+    ("slept", "now", "next_at"),
+    [
+        (at(6, 10, 3, 30), at(6, 10, 23), at(6, 11, 3, 30)),
+        (at(6, 11, 3, 30), at(6, 11, 3, 30), at(6, 12, 3, 30)),
+        # It is due, and starts when the daemon does.
+        (at(6, 9, 3, 30), at(6, 11, 12), at(6, 11, 3, 30)),
+        (None, at(6, 11, 12), at(6, 11, 3, 30)),
+    ],
+)
+def test_the_next_night_is_the_one_that_is_due_or_else_the_one_that_comes(
+    slept: datetime | None, now: datetime, next_at: datetime
+) -> None:
+    assert NIGHTS.find_next_night(slept, BEGUN, now) == next_at
+    assert NIGHTS.find_next_night(None, None, now) == min(n for n in (at(6, 11, 3, 30), at(6, 12, 3, 30)) if n > now)
+    assert SleepSchedule("", OSLO).find_next_night(slept, BEGUN, now) is None
+
+
 def test_an_hour_that_comes_twice_has_one_night() -> None:
     """On 25 October 2026 the clocks of Oslo show the time from two to three twice."""
     nights = SleepSchedule("02:30", OSLO)

@@ -77,7 +77,7 @@ def test_fitting_gives_weight_to_what_tells_evidence_apart() -> None:
         features = chance.random((30, len(NAMES)), np.float32)
         features[0, column], features[1:, column] = 1, 0
         questions.append(Asked(template, features, np.arange(30), np.arange(30) == 0, 1))
-    start = np.array([people for people, _ in WEIGHTS.values()], np.float32)
+    start = np.array([people for people, *_ in WEIGHTS.values()], np.float32)
     fitted = fit(questions, start, 0.1)
     assert fitted[column] > start[column]
     assert recall(questions, fitted)[0] >= recall(questions, start)[0]

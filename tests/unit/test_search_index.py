@@ -82,3 +82,19 @@ def test_sketches_bring_in_the_nearest_also_after_old_vectors_left_memory(tmp_pa
         allowed[numbers[-7]] = False
         assert numbers[-7] not in index.nearest(wanted, allowed, 20)
     with_db.close()
+
+
+def test_a_search_leaves_sealing_to_the_background_until_twice_as_many_wait(tmp_path: Path) -> None:
+    with_db = Database.open(tmp_path / "search.db", search_migrations, _NOW)
+    index = SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed)
+
+    def said(start: int, count: int) -> list[SourceText]:
+        return [
+            SourceText(n, "main", n, "owner", "user", "", _NOW, f"word{n % 500}") for n in range(start, start + count)
+        ]
+
+    index.append(said(0, SEAL_AFTER_UNITS), {}, is_search=True)
+    assert (index.count, index.sealed) == (SEAL_AFTER_UNITS, 0)
+    index.append(said(SEAL_AFTER_UNITS, SEAL_AFTER_UNITS), {}, is_search=True)
+    assert index.sealed == index.count == 2 * SEAL_AFTER_UNITS
+    with_db.close()

@@ -266,10 +266,10 @@ def test_a_question_names_what_may_be_secret(question: str, asks: bool) -> None:
 def test_a_secret_is_found_wherever_it_stands_in_a_long_text() -> None:
     line = "My wifi password is Hunter2-blue and the alarm code of the house is 4711."
     key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7b9\n" * 390 + "-----END RSA PRIVATE KEY-----"
-    for before in (*range(16_384 - len(line) - 5, 16_384 + 5), 2 * 16_384 - 40, 60_000):
+    for before in (*range(16_384 - len(line) - 5, 16_384 + 5, 3), 2 * 16_384 - 40, 60_000):
         text = f"{'word ' * (before // 5)}{'x' * (before % 5)} {line} {'more ' * 200}"
         assert [text[start:end] for _, start, end in find_secrets(text)] == ["Hunter2-blue", "4711"], before
-    for before in range(16_384 - 20, 16_384):
+    for before in range(16_384 - 20, 16_384, 2):
         text = f"{'word ' * (before // 5)}{'x' * (before % 5)} https://ann:s3cret@example.com {'more ' * 200}"
         assert [text[start:end] for _, start, end in find_secrets(text)] == ["ann:s3cret"], before
     for before in (10_000, 16_000, 16_384):

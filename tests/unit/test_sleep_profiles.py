@@ -199,6 +199,43 @@ def test_a_megabyte_of_anything_is_read_in_bounds() -> None:
 
 @every_case(
     [
+        ("My sister Ines moved to Bergen in March.", "Bergen", "2026-03-01"),
+        ("My sister Ines lives in Bergen since March.", "Bergen", "2026-03-01"),
+        ("My sister Ines has lived abroad and moved to Bergen last year.", "Bergen", "2025-01-01"),
+        ("My sister Ines has just moved to Bergen, in the summer.", "Bergen", "2026-06-01"),
+        ("My sister Ines has moved to Bergen two months ago.", "Bergen", "2026-09-21"),
+        ("My sister Ines lives in Bergen for a year now.", "Bergen", "2025-11-21"),
+        ("Meine Schwester Ines wohnt seit März in Bergen.", "Bergen", "2026-03-01"),
+        ("Meine Schwester Ines ist im März nach Bergen gezogen.", "Bergen", "2026-03-01"),
+        ("Meine Schwester Ines wohnt in Bergen seit 2019.", "Bergen", "2019-01-01"),
+        ("Ma sœur Ines habite à Bergen depuis mars.", "Bergen", "2026-03-01"),
+        ("Ma sœur Ines a déménagé à Bergen en mars.", "Bergen", "2026-03-01"),
+        ("Mi hermana Ines vive en Bergen desde 2019.", "Bergen", "2019-01-01"),
+        ("Mi hermana Ines se mudó a Bergen en marzo.", "Bergen", "2026-03-01"),
+        # What comes again belongs to the place.
+        ("My sister Ines lives in Bergen in the summer.", "Bergen in the summer", "2026-11-21"),
+        # A name with a month in it, and a place of which no time is said.
+        ("My sister Ines lives in March, Cambridgeshire.", "March, Cambridgeshire", "2026-11-21"),
+    ]
+)
+def test_a_place_is_kept_without_the_time_which_says_since_when(said: str, place: str, since: str) -> None:
+    (ines,) = profiles(told(said)).values()
+    found = [(one.value, one.since.date().isoformat()) for one in ines.attributes if one.name == "lives in"]
+    assert found == [(place, since)]
+
+
+def test_what_is_still_to_come_does_not_hold_yet_and_what_was_said_last_holds_now() -> None:
+    (ines,) = profiles(told("My sister Ines lives in Oslo.", "Ines lives in Bergen from next month.")).values()
+    assert values(ines)["lives in"] == "Oslo"
+    (ines,) = profiles(told("My sister Ines lives in Oslo.", "Ines moved to Bergen in March.")).values()
+    assert values(ines)["lives in"] == "Bergen" and values(ines, former=True) == {"lives in": "Oslo"}
+    (ines,) = profiles(told("My sister Ines lives in Bergen.", "Ines moved to Bergen in March.")).values()
+    (place,) = (one for one in ines.attributes if one.name == "lives in")
+    assert (place.value, place.since.month, place.sources) == ("Bergen", 3, (1, 2))
+
+
+@every_case(
+    [
         ("My sister Ines lives in Rome.", "Nein, meine Schwester Ines wohnt in Mailand."),
         ("My sister Ines lives in Rome.", "Nein, meine Schwester wohnt in Mailand."),
         ("Ma sœur Ines vit à Rome.", "No, mi hermana Ines vive en Mailand."),

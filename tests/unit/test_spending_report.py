@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.commands.registry import command_root
+from assistant.commands.catalog import command_root
 from assistant.commands.table import parse_command
 from assistant.commands.usage import (
     USAGE_WIDTH,

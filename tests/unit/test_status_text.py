@@ -57,6 +57,7 @@ STORED: dict[str, Any] = {
         "entries": 12,
         "memories": 1,
     },
+    "next_sleep": "2026-11-21T02:30:00+00:00",
     "memory": {"store": "local", "error": ""},
     "next_due": "2026-11-21T08:00:00+00:00",
     "unattended": "",
@@ -109,6 +110,9 @@ def test_all_that_is_asked_of_a_home_is_in_its_lines() -> None:
         "number 2, 12,345 messages, 210 shown to the model (41,000 tokens, 31% full), 3 compactions"
     )
     assert found["Last sleep"] == "03:30, went well; saved: 12 entries, 1 memory"
+    assert found["Next sleep"] == "2026-11-21 03:30"
+    late = told({**report(), "next_sleep": "2026-11-20T02:30:00+00:00"})
+    assert late["Next sleep"] == "due since 03:30"
     assert found["Next due"] == "2026-11-21 09:00"
     assert found["Backups"] == "7, the last 6 h 30 min ago"
     money, tokens, cap = found["Spent"].split("; ")

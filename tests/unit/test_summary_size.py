@@ -1,15 +1,24 @@
-"""How much one call is given to summarise: never so much that its model's prices rise. How much is put back."""
+"""How much one call is given to summarise: never so much that its model's prices rise. How much is put back. And that
+judging it rests where somebody may wait."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
 
 import pytest
 
 from assistant.core.ports import ModelPair
 from assistant.models.prices import find_price_rise
+from assistant.runtime.running_turns import RunningTurn
+from assistant.settings.settings import load_settings
+from assistant.wire.app import build_app
+from sleep.compaction.budget import SleepBudget
 from sleep.compaction.summarise import Summariser
 from tests.study.measure import list_prices
 from tests.support.compaction_app import COUNTER, PROMPTS, SUMMARY_ANSWER
@@ -55,3 +64,34 @@ async def test_wishes_of_a_whole_life_survive_where_little_is_put_back() -> None
     summary = await summariser.summarise(material)
     assert summary.tier == "full" and [wish for wish in wishes if wish not in summary.text] == []
     assert summary.tokens < sum(COUNTER.count_message(row) for row in material.rows)
+
+
+@pytest.mark.parametrize("background", [True, False])
+async def test_background_work_rests_before_each_of_the_first_messages_that_it_judges(background: bool) -> None:
+    rests: list[str] = []
+    models = ModelPair(ScriptedModel(), ScriptedModel(SUMMARY_ANSWER, window=200_000))
+    summariser = Summariser(
+        lambda: nullcontext(models),
+        PROMPTS,
+        lambda model: COUNTER,
+        lambda *_: 0.0,
+        restored_max_tokens=200,
+        timeout_seconds=30,
+        rest=lambda: rests.append(threading.current_thread().name),
+    )
+    material = summary_material(alternating_messages(*(f"Walk {n} went over the hill." for n in range(230))))
+    budget = SleepBudget(0.0, lambda since: 0.0, lambda model, request: 0.0) if background else None
+    await summariser.summarise(material, sleep_budget=budget)
+    assert len(rests) == (200 if background else 0)
+    assert threading.main_thread().name not in rests
+
+
+def test_a_step_of_background_work_is_held_up_for_a_moment_by_a_turn_that_does_not_end(tmp_path: Path) -> None:
+    app = build_app(load_settings(None, {"ASSISTANT_HOME": str(tmp_path)}), lambda: datetime.now(UTC))
+    try:
+        running = app.running_turns
+        running.by_session["main"] = cast(RunningTurn, None)
+        running.let_turns_pass()
+        assert running.any_running
+    finally:
+        app.close()

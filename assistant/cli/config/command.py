@@ -69,7 +69,10 @@ def show() -> list[SettingRow]:
     for _, group in groupby(rows, key=lambda row: row.key.partition(".")[0] if "." in row.key else ""):
         section = list(group)
         widest = max(len(row.key) for row in section)
-        print_text("\n".join(line for row in section for line in _setting_lines(row, widest, columns)) + "\n")
+        about = [f"# {section[0].section}"] if section[0].section else []
+        print_text(
+            "\n".join([*about, *(line for row in section for line in _setting_lines(row, widest, columns))]) + "\n"
+        )
     return rows
 
 

@@ -112,9 +112,10 @@ def finish_interrupted_repair(home: Path) -> bool:
             damaged = [home / f"{path.name}{part}" for part in _PARTS if (home / f"{path.name}{part}").exists()]
             for file in damaged:
                 keep_file(home, file, folder)
-            # The write-ahead log of the damaged database must not be applied to the new one.
-            for file in damaged[1:]:
-                file.unlink()
+            # The write-ahead log of the damaged database, which may be missing, must not be applied to the new one.
+            for file in damaged:
+                if file.name != path.name:
+                    file.unlink()
             sync_directory(home)
             path.replace(home / path.name)
             sync_directory(home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,10 @@ import sqlite_utils
 from sqlite_utils import Migrations
 
 from assistant.core.errors import NewerSchema, OlderSchema, StoreError
+from assistant.core.text import lazy_regex
+
+_DIGITS = 4
+_NAME = lazy_regex(r"\d{4}_[a-z_0-9]+", re.ASCII)
 
 
 def require_known_schema(path: Path, applied: Sequence[str], migrations: Migrations) -> None:
@@ -37,6 +42,20 @@ def require_current_schema(path: Path, applied: Sequence[str], migrations: Migra
             f"{path} was written by an earlier version. Nothing was changed; restart the "
             "assistant (`assistant run` or `assistant chat`), which upgrades it and keeps a copy."
         )
+
+
+def is_list_damaged(applied: Sequence[str], names: Sequence[str]) -> bool:
+    """Return whether no version of this program, which knows `names`, can have applied just these migrations."""
+    by_number = {name[:_DIGITS]: name for name in names}
+    numbers = {name[:_DIGITS] for name in applied}
+    if not all(_NAME.fullmatch(name) for name in applied) or len(numbers) < len(applied):
+        return True
+    if any(by_number.get(name[:_DIGITS], name) != name for name in applied):
+        return True
+    # A later version may have merged the first ones into one, and an earlier version lacks the last ones.
+    missing = [name for name in names if name not in applied]
+    is_known = set(applied) <= set(names)
+    return any(name < max(applied, default="") and (is_known or name > min(applied)) for name in missing)
 
 
 def _migration_names(migrations: Migrations) -> list[str]:

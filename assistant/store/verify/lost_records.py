@@ -7,7 +7,7 @@ references to the record stay valid.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -63,12 +63,16 @@ class LostRecords:
         self._db = db
         self._log = log
 
-    def log_again(self, session: str, logged: Mapping[int, str], now: datetime) -> LoggedAgain:
-        """Log the records of a session again that are not among those `logged`, given as ids and commitments. Raises
-        `StoreError`."""
+    def log_again(
+        self, session: str, logged: Mapping[int, str], elsewhere: Container[int], now: datetime
+    ) -> LoggedAgain:
+        """Log the records of a session again that are not among those `logged`, given as ids and commitments, nor have
+        an id that is in the log of another session. Raises `StoreError`."""
         whole, gone = [], []
         batch: list[LogRecord] = []
         for message_id in self._lost_ids(session, logged):
+            if message_id in elsewhere:
+                continue
             record, state = self._record(session, message_id)
             batch.append(record)
             if state:

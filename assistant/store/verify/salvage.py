@@ -25,6 +25,7 @@ from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.home.guard import check_database_pages
 from assistant.store.rows import parse_time
+from assistant.store.schema.versions import is_list_damaged
 
 _HEADER = 100
 # Header offsets of the number of pages, and of the first free page.
@@ -90,8 +91,7 @@ def salvage_database(
 
 
 def find_damage(path: Path, migrations: Migrations) -> str:
-    """Describe what is wrong with a database whose pages may be intact, as the end of a sentence; "" if nothing. Reads
-    everything."""
+    """Say what is wrong with a database, as the end of a sentence; "" if nothing. Reads everything."""
     if not path.exists():
         return ""
     try:
@@ -99,7 +99,7 @@ def find_damage(path: Path, migrations: Migrations) -> str:
             is_damaged = (
                 path.stat().st_size % _SMALLEST_PAGE > 0
                 or bool(check_database_pages(path))
-                or _lacks_columns(database, migrations)
+                or _has_wrong_schema(database, migrations)
                 or any(_Table(database, name).has_dubious_rows() for name in _table_names(database))
             )
     except StoreError:
@@ -107,12 +107,13 @@ def find_damage(path: Path, migrations: Migrations) -> str:
     return "is damaged" if is_damaged else ""
 
 
-def _lacks_columns(database: Database, migrations: Migrations) -> bool:
-    """Return whether a table or column of an applied migration is missing."""
-    whole = sqlite_utils.Database(memory=True)
+def _has_wrong_schema(database: Database, migrations: Migrations) -> bool:
+    """Return whether a table, column or migration is missing, or no version can have applied what is listed."""
+    applied, whole = database.applied_migrations(), sqlite_utils.Database(memory=True)
     names = [migration.name for migration in migrations.pending(whole)]
-    if not {*names} <= {*database.applied_migrations()}:
-        return False
+    if not {*names} <= {*applied}:
+        listed = database.value("SELECT count(*) FROM _sqlite_migrations") if applied else 0
+        return listed != len(applied) or is_list_damaged(applied, names)
     migrations.apply(whole)
     return any(
         not {*whole[name].columns_dict} <= database.column_names(name)

@@ -126,6 +126,10 @@ class Verifier:
                 repair_checkpoints(db, session_of_row(row))
             for key in sort_parents_first([row["key"] for row in db.rows("SELECT DISTINCT key FROM sessions")]):
                 self._mend(session_rows.require_session(db, key), now)
+            for row in db.rows("SELECT * FROM sessions"):
+                ended = session_of_row(row)
+                for num in find_broken_undo(db, ended)[:1]:
+                    discard_undo(db, ended, num)
             drop_dangling(db)
         report = self.verify()
         return replace(report, problems=(*gone, *report.problems), repaired=tuple(repaired))
@@ -139,10 +143,15 @@ class Verifier:
         kept = kept_folder(self._home, now)
         logged = [session for _, session in self._log.list_logs() if session is not None]
         copied = [] if copies.newest is None else copies.newest.log.sessions()
+        # A row of a damaged index may name another session than the log that has its record.
+        owners = {record.id: session for session in logged for record in self._records(session)}
         for session in sorted({*known_sessions(self._db), *logged, *copied}):
-            rebuilt = rebuild_log(self._log, session, known_records(self._db, session), copies, kept)
+            known = [one for one in known_records(self._db, session) if owners.get(one.id, session) == session]
+            rebuilt = rebuild_log(self._log, session, known, copies, kept)
             self._log.read_head(session, now)
-            again = lost.log_again(session, {record.id: record.commit for record in self._records(session)}, now)
+            elsewhere = {message_id for message_id, owner in owners.items() if owner != session}
+            logged_here = {record.id: record.commit for record in self._records(session)}
+            again = lost.log_again(session, logged_here, elsewhere, now)
             where = self._log.log_place(session, LogByteRange(0, 0)).path
             for name, count in rebuilt.restored.items():
                 repaired.append(f"{where}: {pluralize(count, 'record')} came back from {name}.")
@@ -160,8 +169,6 @@ class Verifier:
         if not is_imported(session.key) and any(find_view_problems(self._db, session)):
             self._show_again(session, now)
         session_rows.recount_totals(self._db, session)
-        for num in find_broken_undo(self._db, session)[:1]:
-            discard_undo(self._db, session, num)
 
     def _inherit(self, session: Session) -> None:
         """Restore the copied messages of a branch, or of a generation that continues an earlier one, as far as they are

@@ -25,6 +25,7 @@ export default function Settings() {
     ${rows && !found.length && html`<p class="quiet">No setting has these words.</p>`}
     ${[...sections].map(([name, all]) => html`<details key=${name} open=${words.length > 1}>
       <summary class="row"><span>${name.replaceAll("_", " ")}</span><span class="quiet small">${all.filter(isChanged).length ? `${all.filter(isChanged).length} changed, ` : ""}${plural(all.length, "setting")}</span></summary>
+      <p class="quiet">${all[0].section}</p>
       <ul class="list">${all.map((row) => html`<${Setting} key=${row.key} row=${row} done=${changed} />`)}</ul>
     </details>`)}
     <${Secrets} done=${changed} />

@@ -56,11 +56,12 @@ class MatrixNetwork:
         self._typing: dict[str, int] = {}
         self._moves = ChangeSignal()
         self._receives = asyncio.Event()
-        self._watching = [asyncio.create_task(self._watch(person)) for person in people.values()]
+        self._watching: dict[PersonKind, asyncio.Task[None]] = {}
         self._joining = httpx2.AsyncClient(
             base_url=server.url, headers={"Authorization": f"Bearer {login.token}"}, timeout=60
         )
         self.room = ""
+        self._is_in_room = False
         proxy.on_request, proxy.on_answer = self._asked, self._answered
 
     async def open(self) -> None:
@@ -69,7 +70,6 @@ class MatrixNetwork:
             for who in _PEOPLE[1:]:
                 await self._people[who].join(self._server.room)
         self.room = self._server.room
-        await self._join(self.room)
         await self._private("owner")
 
     # ------------------------------------------------------------------------------------------------ the bridge's side
@@ -123,7 +123,14 @@ class MatrixNetwork:
         (await self._joining.post(f"/_matrix/client/v3/join/{room}", json={})).raise_for_status()
 
     async def _place(self, who: PersonKind, where: ConversationPlace) -> str:
-        return self.room if where == "room" else await self._private(who)
+        return await self._shared_room() if where == "room" else await self._private(who)
+
+    async def _shared_room(self) -> str:
+        """Where everybody is; most tests leave it alone, and each account in it is work for the server."""
+        if not self._is_in_room:
+            self._is_in_room = True
+            await self._join(self.room)
+        return self.room
 
     # --------------------------------------------------------------------------------------------------- what people do
 
@@ -180,7 +187,7 @@ class MatrixNetwork:
 
     def visible_messages(self, who: PersonKind, where: ConversationPlace = "private") -> tuple[VisibleMessage, ...]:
         room = self.room if where == "room" else self._rooms.get((who, where), "")
-        person = self._people[who]
+        person = self._watched(who)
         person.sync_blocking()
         return tuple(self._seen(person, one) for one in person.messages(room, self._bot.user))
 
@@ -216,8 +223,15 @@ class MatrixNetwork:
     async def wait_until(self, true: Callable[[], bool]) -> None:
         await self._moves.wait_until(true)
 
+    def _watched(self, who: PersonKind) -> MatrixUser:
+        """Whoever is looked at is watched from then on."""
+        person = self._people[who]
+        if who not in self._watching:
+            self._watching[who] = asyncio.create_task(self._watch(person))
+        return person
+
     async def _watch(self, person: MatrixUser) -> None:
-        since = ""
+        since = person.since  # what came before is of other tests
         while True:
             since = await person.wait_for_change(since)
             self._moves.notify()
@@ -239,9 +253,9 @@ class MatrixNetwork:
         self._moves.notify()
 
     async def aclose(self) -> None:
-        for task in self._watching:
+        for task in self._watching.values():
             task.cancel()
-        await asyncio.gather(*self._watching, return_exceptions=True)
+        await asyncio.gather(*self._watching.values(), return_exceptions=True)
         for who, person in self._people.items():
             self._server.shared[who] = (person.user, person.device, person.token, person.since)
             await person.aclose()

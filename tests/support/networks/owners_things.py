@@ -8,7 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from assistant.commands.registry import command_root, grantable_roles
+from assistant.commands.catalog import command_root
+from assistant.commands.registry import grantable_roles
 from assistant.core.approvals import ProposedEffect
 from assistant.core.memories import JournalEntry
 from assistant.core.profiles import Profile
