@@ -1,4 +1,5 @@
-"""Writes docs/developing/reference/, docs/notices.md and the man pages from the program itself.
+"""Writes docs/developing/reference/, docs/notices.md, the man pages and the recipes of packages from the program
+itself.
 
 `make docs` writes the pages; `make docs-check` fails, naming the page, when one differs from what the program would
 write now. The pages depend on nothing of the machine they are made on: no home, no terminal, no environment.
@@ -28,6 +29,7 @@ from assistant.settings.home import Home
 from assistant.settings.settings import ENVIRONMENT_VARIABLES, describe_settings, load_settings
 from assistant.store.schema.migrations import character_migrations, script_migrations
 from docs.man_pages import render_man_page
+from docs.system_packages import render_debian_changelog, render_debian_control, render_debian_rules, render_formula
 
 DOCS = Path(__file__).parent
 REFERENCE = "developing/reference/"
@@ -285,6 +287,10 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "notices.md": notices,
     "man/assistant.1": lambda: render_man_page(assistant, "a personal assistant that keeps every message", "aihistory"),
     "man/aihistory.1": lambda: render_man_page(aihistory, "what was compacted, and what it said", "assistant"),
+    "../packaging/homebrew/nocturne.rb": render_formula,
+    "../packaging/debian/control": render_debian_control,
+    "../packaging/debian/rules": render_debian_rules,
+    "../packaging/debian/changelog": render_debian_changelog,
 }
 
 if __name__ == "__main__":

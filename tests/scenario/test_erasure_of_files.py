@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
 
 from assistant.core.erasure import ErasureRequest
+from assistant.core.messages import Media, ToolCall
 from tests.support.documents import make_pdf
-from tests.support.running_app import LiveApp, files_with_words, run_app
+from tests.support.running_app import OWNER, BridgePeople, LiveApp, files_with_words, run_app
 from tests.support.store_home import NOW
 
 WORD = "zanzibarquux"
@@ -50,6 +52,25 @@ async def test_a_document_that_was_added_or_attached_goes_with_its_words(tmp_pat
         await index(it)
         assert found(it) == [] and found(it, "boat") == [f"{folder}/boat.pdf"]
     assert files_with_words(tmp_path, WORD) == []
+
+
+async def test_a_document_that_is_sent_in_a_turn_is_found_with_its_page_and_forgotten_like_words(
+    tmp_path: Path,
+) -> None:
+    lease = make_pdf("Lease of the boat house", "The rent is 9,400 crowns", f"The gate is {WORD}")
+    sent = Media("file", "application/pdf", "lease.pdf", data=base64.b64encode(lease).decode())
+    search = ToolCall("s", "use_tool", {"name": "search_files", "arguments": {"query": "the gate is"}})
+    async with run_app(tmp_path, [search], "On its third page.", [search], "Nowhere.") as it:
+        them = BridgePeople(it)
+        await them.allow_everybody()
+        await them.write("Where is the gate?", OWNER, "1", media=(sent,))
+        read = [one.content for one in it.model.requests[1].messages if one.role == "tool"][-1]
+        assert '-lease.pdf", page 3' in read and f"> The gate is {WORD}" in read
+        done = await it.app.erasure.erase(ErasureRequest("owner", text=WORD), NOW)
+        assert done.complete and not done.leftovers
+        assert list((tmp_path / "workspace" / "received").iterdir()) == [] and files_with_words(tmp_path, WORD) == []
+        await them.write("And where is it now?", OWNER, "2")
+        assert not any(WORD in one.content for one in it.model.requests[-1].messages if not one.tool_calls)
 
 
 async def test_a_file_of_the_owners_own_stays_is_named_and_is_found_no_more(tmp_path: Path) -> None:

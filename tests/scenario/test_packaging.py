@@ -1,7 +1,8 @@
-"""What people get it with: the container's recipe, the man pages, and the completion of shells."""
+"""What people get it with: recipes for containers, Homebrew and Debian, the man pages, the completion of shells."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -13,9 +14,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from assistant import __version__
 from assistant.cli.main import assistant
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
+from docs.system_packages import render_formula
 from tests.support.docs_pages import parse_command
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +79,31 @@ def test_groff_has_nothing_to_say_about_a_man_page(name: str) -> None:
     page = ROOT / "docs" / "man" / f"{name}.1"
     done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", str(page)], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_recipes_for_homebrew_and_debian_install_every_program_with_its_man_page_and_completions() -> None:
+    """That they are as `pyproject.toml` has it is looked at by `python -m docs.generate --check`."""
+    formula = (ROOT / "packaging" / "homebrew" / "nocturne.rb").read_text(encoding="utf-8")
+    rules = ROOT / "packaging" / "debian" / "rules"
+    dry = subprocess.run(["make", "-n", "-f", str(rules), "binary"], capture_output=True, text=True, check=True)
+    for name in PROJECT["project"]["scripts"]:
+        assert (ROOT / "docs" / "man" / f"{name}.1").exists()
+        assert f'bin.install_symlink libexec/"bin/{name}"' in formula
+        assert f"ln -s ../../opt/nocturne/bin/{name} debian/nocturne/usr/bin/{name}" in dry.stdout
+        for shell in ("bash", "zsh", "fish"):
+            assert f'"completion", "{shell}", "--program", "{name}"' in formula
+            assert f"completion {shell} --program {name} >" in dry.stdout
+    assert os.access(rules, os.X_OK) and "sha256" not in formula
+    assert f'sha256 "{"0" * 64}"' in render_formula("0" * 64)
+
+
+@pytest.mark.skipif(shutil.which("dpkg-parsechangelog") is None, reason="Debian's tools are not on this machine")
+def test_debian_understands_which_version_it_builds() -> None:
+    changelog = ROOT / "packaging" / "debian" / "changelog"
+    done = subprocess.run(
+        ["dpkg-parsechangelog", "-l", str(changelog), "-S", "Version"], capture_output=True, text=True
+    )
+    assert (done.stdout.strip(), done.stderr) == (__version__, "")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
