@@ -124,7 +124,7 @@ def _start(text: str, rrule: str, zone: ZoneInfo, now: datetime) -> datetime:
     text = _LEFT.sub("", text)
     here = utc_to_local(now, zone).replace(second=0, microsecond=0)
     if text:
-        return parse_moment(text, zone, now).local
+        return parse_moment(text, zone, now, repeats=True).local
     if "HOURLY" in rrule or "MINUTELY" in rrule:
         step = re.search(r"INTERVAL=(\d+)", rrule)
         return here + (timedelta(hours=1) if "HOURLY" in rrule else timedelta(minutes=1)) * int(step[1] if step else 1)

@@ -117,14 +117,14 @@ class ParsedMoment:
     whole_day: bool = False  # no hour was named
 
 
-def parse_moment(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
-    """Return the future moment a text means, in UTC. Raises `UsageError`."""
+def parse_moment(text: str, zone: ZoneInfo, now: datetime, *, repeats: bool = False) -> ParsedMoment:
+    """Return the future moment a text means, in UTC; `repeats`: of something that repeats. Raises `UsageError`."""
     text = " ".join(text.split())
     if not text or len(text) > MAX_PHRASE_CHARACTERS:
         raise _not_understood(text)
     moment = _iso(text, zone)
     if moment is None:
-        spoken = read_spoken(text, zone, now)
+        spoken = read_spoken(text, zone, now, repeats=repeats)
         moment = spoken[0] if spoken and not spoken[1] else _natural_language(text, zone, now)
     if moment.at <= now:
         raise UsageError(
@@ -136,11 +136,11 @@ def parse_moment(text: str, zone: ZoneInfo, now: datetime) -> ParsedMoment:
     return moment
 
 
-def read_spoken(text: str, zone: ZoneInfo, now: datetime) -> tuple[ParsedMoment, str] | None:
+def read_spoken(text: str, zone: ZoneInfo, now: datetime, *, repeats: bool = False) -> tuple[ParsedMoment, str] | None:
     """Parse words of English, German, French and Spanish, and the parts of an RRULE if they name a repetition; None if
     any word is not about time."""
     found = find_times(text)
-    resolved = resolve_times(found, utc_to_local(now, zone)) if is_only_time(found) else None
+    resolved = resolve_times(found, utc_to_local(now, zone), repeats=repeats) if is_only_time(found) else None
     if resolved is None:
         return None
     from_now = [piece.minutes for piece in found.of_kind("delta") if piece.minutes]

@@ -1,7 +1,8 @@
 """Resolves the times found in a text relative to a local time (naive, in the person's zone). Pure.
 
 Results are in the future; a day without an hour means nine in the morning, or keeps the hour of what is moved; an hour
-with a part of the day lies in that part; an hour alone means its next occurrence; None if no time is named or it is
+with a part of the day lies in that part; an hour alone means its next occurrence, on a dial of twelve hours where it
+can be of one ("at 6", said at 15:00, is 18:00; "6 Uhr" and "6h" are of 24); None if no time is named or it is
 ambiguous.
 """
 
@@ -26,6 +27,7 @@ _FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 5}
 _FIRST_HOUR = 6
 # On a 12-hour dial, "quarter past four" means the afternoon for a reminder, but the morning for an alarm.
 _OF_TWELVE = lazy_regex(r"\b(?:half|quarter|past|cuarto|media|menos|halb|viertel|dreiviertel|quart|demie?)\b")
+_ENGLISH = lazy_regex(r"\bat [1-9]:\d\d")
 _OF_TWENTY_FOUR = lazy_regex(r"\d ?h|uhr|\d[:.]\d|\b0\d|heures?|horas?|midi|minuit|midnight|mitternacht|medianoche")
 _WAKES = lazy_regex(
     r"\b(?:alarms?|alarmes?|alarmas?|wak(?:e|ing)|woken|get up|weck\w*|aufsteh\w*|reveil\w*|lever?|despert\w*"
@@ -47,14 +49,21 @@ def is_only_time(found: FoundTimes) -> bool:
 
 
 def resolve_times(
-    found: FoundTimes, now: datetime, moved: datetime | None = None, *, wakes: bool = False
+    found: FoundTimes,
+    now: datetime,
+    moved: datetime | None = None,
+    *,
+    wakes: bool = False,
+    repeats: bool = False,
 ) -> ResolvedTime | None:
     """Return the moment and rule, or None. `moved`: the previous due time, whose day or hour is kept where the text
-    names none; `wakes`: it is an alarm to get up, so "at five" is in the morning."""
+    names none; `wakes`: it is an alarm to get up, so "at five" is in the morning; `repeats`: it is the hour of what
+    repeats, so it does not depend on what time it is now."""
     if not found.pieces or any(piece.is_ambiguous for piece in found.pieces):
         return None
     try:
-        at = _moment(found, now, moved, wakes=wakes or _WAKES.search(fold_text(found.text)) is not None)
+        wakes = wakes or _WAKES.search(fold_text(found.text)) is not None
+        at = _moment(found, now, moved, _clock(found, now, moved, wakes=wakes, repeats=repeats))
     except (ValueError, OverflowError):
         return None
     if at is None:
@@ -65,11 +74,10 @@ def resolve_times(
     return ResolvedTime(at, found.rule) if at > now or found.rule else None
 
 
-def _moment(found: FoundTimes, now: datetime, moved: datetime | None, *, wakes: bool) -> datetime | None:
+def _moment(found: FoundTimes, now: datetime, moved: datetime | None, clock: time | None) -> datetime | None:
     delta = next(iter(found.of_kind("delta")), None)
     if delta is not None and delta.minutes:
         return _shift(now, delta, 1).replace(microsecond=0)
-    clock = _clock(found, wakes=wakes)
     days = found.of_kind("day")
     # "on Sunday the 22nd": the date is more precise.
     day = next((piece for piece in days if piece.on is not None), next(iter(days), None))
@@ -95,7 +103,7 @@ def _moment(found: FoundTimes, now: datetime, moved: datetime | None, *, wakes: 
     return at if at > now or today else datetime.combine(now.date(), clock) + timedelta(days=int(clock <= now.time()))
 
 
-def _clock(found: FoundTimes, *, wakes: bool) -> time | None:
+def _clock(found: FoundTimes, now: datetime, moved: datetime | None, *, wakes: bool, repeats: bool) -> time | None:
     clock = next(iter(found.of_kind("clock")), None)
     part = next((piece.part for piece in found.of_kind("part", "repeat", "before") if piece.part), "")
     if clock is None:
@@ -103,11 +111,26 @@ def _clock(found: FoundTimes, *, wakes: bool) -> time | None:
     hour, minute = divmod(clock.minutes, 60)
     if part and not clock.half and _FIRST_OF_PARTS.get(part, 12) <= hour < 12:
         hour += 12
-    words = fold_text(found.text[clock.start : clock.end])
-    of_twelve = _OF_TWELVE.search(words) or not _OF_TWENTY_FOUR.search(words)
-    if not (part or clock.half or wakes) and 1 <= hour < _FIRST_HOUR and of_twelve:
-        hour += 12
+    if not (part or clock.half or wakes) and 1 <= hour < 12 and _is_of_twelve(found, clock):
+        is_later = hour < _FIRST_HOUR and not _ENGLISH.search(_words_of(found, clock))
+        if moved is not None:
+            # What was at 18:30 is moved "to 8": the evening.
+            was = moved.hour * 60 + moved.minute
+            is_later = abs(clock.minutes + 720 - was) <= abs(clock.minutes - was)
+        elif not (repeats or found.rule) and all(day.offset == 0 for day in found.of_kind("day", "delta")):
+            is_later |= time(hour, minute) <= now.time() < time(hour + 12, minute)
+        hour += 12 * is_later
     return time(hour, minute)
+
+
+def _is_of_twelve(found: FoundTimes, clock: TimePiece) -> bool:
+    """Return whether an hour may be of a dial of twelve hours."""
+    words = _words_of(found, clock)
+    return any(p.search(words) for p in (_OF_TWELVE, _ENGLISH)) or not _OF_TWENTY_FOUR.search(words)
+
+
+def _words_of(found: FoundTimes, piece: TimePiece) -> str:
+    return fold_text(found.text[piece.start : piece.end])
 
 
 def _start(found: FoundTimes, now: datetime, clock: time | None, moved: datetime | None) -> datetime:

@@ -22,6 +22,7 @@ def todo(text: str, name: str) -> dict[str, Any]:
     return {"todos": [{"text": [text], "list": name, "due": None}]}
 
 
+BIN = reminder("basura", "2026-03-11T18:00")
 ROWS = [
     ("todo", GROCERIES, "rice got, honey not", OPEN),
     ("todo", GROCERIES, "rice is bought, honey is missing", OPEN),
@@ -61,6 +62,29 @@ ROWS = [
         ["remind me to call the dentist on Friday at 10"],
         "The dentist is not closed",
         reminder("dentist", "2026-03-13T10:00"),
+    ),
+    (
+        "reminder_change",
+        ["recuérdame a las 18:00 sacar la basura", "recuérdame el viernes a las 17:00 la reunión con Marta"],
+        "no, espera, es a las seis",
+        {"reminders": [*BIN["reminders"], *reminder("reunión", "2026-03-13T18:00")["reminders"]]},
+    ),
+    (
+        "reminder_change",
+        ["remind me at 18:00 to take the bin out", "remind me of the meeting on Friday at 17:00"],
+        "no wait, it's at six",
+        {
+            "reminders": [
+                *reminder("bin", "2026-03-11T18:00")["reminders"],
+                *reminder("meeting", "2026-03-13T18:00")["reminders"],
+            ]
+        },
+    ),
+    (
+        "fact",
+        ["rappelle-moi les pâtes à 18h", "j'ai rendez-vous chez le coiffeur samedi à 15h30"],
+        "finalement c'est à 16h",
+        reminder("pâtes", "2026-03-11T18:00"),
     ),
     ("reminder_set", [], "Eier kochen, 6 Minuten", reminder("", "2026-03-11T09:06")),
     ("reminder_set", [], "pâtes, 12 minutes", reminder("", "2026-03-11T09:12")),

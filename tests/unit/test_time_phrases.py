@@ -12,6 +12,8 @@ from assistant.agenda.time_phrases import parse_moment
 from assistant.core.calendar import format_moment, split_reminder
 from assistant.core.errors import UsageError
 from assistant.core.jobs import CronSpec, OneTimeSpec, RRuleSpec
+from assistant.core.time_pieces import find_times
+from assistant.core.time_resolve import resolve_times
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # A Saturday, 16:00 in Berlin.
@@ -54,7 +56,7 @@ def test_a_time_in_words_means_a_moment_to_come(text: str, when: str) -> None:
     ("text", "why"),
     [
         ("yesterday at 9", "understood as Friday 2026-11-20 09:00, which is past"),
-        ("today at 9", "understood as Saturday 2026-11-21 09:00, which is past"),
+        ("today at 09:00", "understood as Saturday 2026-11-21 09:00, which is past"),
         ("2020-01-01 10:00", "which is past"),
         ("03/04 10:00", "may be 3 April or 4 March"),
         ("next month", "understood as December 2026"),
@@ -142,3 +144,44 @@ def test_words_that_are_left_over_are_never_passed_over(when: str, repeat: str) 
 )
 def test_what_is_told_apart_from_when(text: str, parts: tuple[str, str]) -> None:
     assert split_reminder(text) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "at_four", "at_nine"),
+    [
+        ("at 6", "2026-11-21T18:00", "2026-11-22T06:00"),
+        ("at 6:30", "2026-11-21T18:30", "2026-11-22T06:30"),
+        ("today at 8", "2026-11-21T20:00", ""),
+        ("at half past six", "2026-11-21T18:30", "2026-11-22T06:30"),
+        ("at 11", "2026-11-21T23:00", "2026-11-21T23:00"),
+        ("at 12", "2026-11-22T12:00", "2026-11-22T12:00"),
+        ("at 3", "2026-11-22T15:00", "2026-11-22T15:00"),
+        ("um 6", "2026-11-21T18:00", "2026-11-22T06:00"),
+        ("um halb sieben", "2026-11-21T18:30", "2026-11-22T06:30"),
+        ("a las seis", "2026-11-21T18:00", "2026-11-22T06:00"),
+        # These are of 24 hours, say which half of the day, or name another day.
+        ("um 6 Uhr", "2026-11-22T06:00", "2026-11-22T06:00"),
+        ("um 6:30", "2026-11-22T06:30", "2026-11-22T06:30"),
+        ("at 06:30", "2026-11-22T06:30", "2026-11-22T06:30"),
+        ("à 6h", "2026-11-22T06:00", "2026-11-22T06:00"),
+        ("à six heures", "2026-11-22T06:00", "2026-11-22T06:00"),
+        ("at 6 am", "2026-11-22T06:00", "2026-11-22T06:00"),
+        ("tomorrow at 6", "2026-11-22T06:00", "2026-11-22T06:00"),
+    ],
+)
+def test_an_hour_of_twelve_without_a_day_is_its_next_occurrence(text: str, at_four: str, at_nine: str) -> None:
+    for now, when in ((NOW.replace(hour=15), at_four), (NOW.replace(hour=20), at_nine)):
+        if when:
+            assert f"{parse_moment(text, BERLIN, now).local:%Y-%m-%dT%H:%M}" == when
+
+
+def test_an_alarm_to_get_up_and_what_repeats_are_no_later_because_it_is_afternoon() -> None:
+    for text, rule in (("wake me at 6", ""), ("every day at 6", "FREQ=DAILY")):
+        resolved = resolve_times(find_times(text), datetime(2026, 11, 21, 16, 0))
+        assert resolved is not None and (resolved.at.hour, resolved.rule) == (6, rule)
+
+
+@pytest.mark.parametrize(("text", "hour"), [("at 8", 20), ("a las seis", 18), ("um 8 Uhr", 8), ("at 8 am", 8)])
+def test_what_is_moved_stays_in_its_half_of_the_day(text: str, hour: int) -> None:
+    resolved = resolve_times(find_times(text), NOW.replace(tzinfo=None), datetime(2026, 11, 25, 18, 30))
+    assert resolved is not None and resolved.at.hour == hour

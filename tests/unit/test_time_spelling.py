@@ -54,7 +54,7 @@ def test_what_is_no_time_stays_as_it_is(text: str) -> None:
         ("at midnight tonight", datetime(2026, 3, 12, 0, 0), ""),
         ("2026-03-12 00:00", datetime(2026, 3, 12, 0, 0), ""),
         ("at quarter past four", datetime(2026, 3, 11, 16, 15), ""),
-        ("at half seven", datetime(2026, 3, 12, 7, 30), ""),
+        ("at half seven", datetime(2026, 3, 11, 19, 30), ""),
         ("um drei am Donnerstag", datetime(2026, 3, 12, 15, 0), ""),
         ("at 3 am on Thursday", datetime(2026, 3, 12, 3, 0), ""),
         ("mercredi prochain à 17h30", datetime(2026, 3, 18, 17, 30), ""),

@@ -38,6 +38,11 @@ _POINTS_BACK = lazy_regex(
 )
 _NOT = lazy_regex(r"^(?:not|nicht|pas|no) ")
 _NO = lazy_regex(r"^(?:no|nope|nah|nein|nee|non|ach|oh)\W*$")
+# "No, wait, it's at six": how it is, and not which one it is.
+_STATES = lazy_regex(
+    r"^(?:(?:no|nope|nein|nee|non|wait|warte|espera|attends?|finalement|al final|actually|eigentlich|sorry|doch)\b\W*)+"
+    r"(?:(?:it'?s|it is|c'est|es ist|ist es|ist|es|sera|wird)\b|(?:erst|um|at|a|a las?)\b)"
+)
 _MOST_OTHER_WORDS = 4
 _LISTED, _SHOWN = (
     ("list_reminders", "manage_todo_list"),
@@ -233,7 +238,11 @@ def _without_words(
         return Targets([])
     if says("both", folded):
         return Targets(_newest_first(pool, context)[:2], all_meant=True)
-    if times.pieces and context.now and (then := _at_first_time(pool, times, context.now)):
+    states = not times.dropped and len(times.of_kind("clock")) < 2 and _STATES.search(folded) is not None
+    if states and not any(call.is_latest for call in context.earlier):
+        return Targets([])  # what was told right before is corrected
+    states = states and changed_right_before(context)
+    if not states and times.pieces and context.now and (then := _at_first_time(pool, times, context.now)):
         return Targets(then, all_meant=everything)
     if everything and says("todo_only", folded) and not lists_named:
         pool = [item for item in pool if not item.list] or pool  # "all my tasks" are not what is to be bought
