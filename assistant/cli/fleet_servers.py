@@ -98,7 +98,10 @@ def _environment(
 @click.command()
 @click.option("--listen", default="127.0.0.1:8480", show_default=True, help="Address and port where it listens.")
 @click.option("--wait", default=30.0, show_default=True, help="Seconds that a request waits for its home.")
-def route(listen: str, wait: float) -> None:
+@click.option(
+    "--ca", type=click.Path(exists=True, path_type=Path), help="Connect to hosts by TLS; PEM file of who signed theirs."
+)
+def route(listen: str, wait: float, ca: Path | None) -> None:
     """Pass requests to the hosts of their homes, until Ctrl-C.
 
     One for alice.DOMAIN goes to the host that has alice.
@@ -117,7 +120,7 @@ def route(listen: str, wait: float) -> None:
         from assistant.web.tcp_listener import listen_tcp
 
         stop = _stop_event()
-        serving = serve_with_uvicorn(FleetRouter(tables, wait), protocol=SlowClientProtocol)
+        serving = serve_with_uvicorn(FleetRouter(tables, wait, ca), protocol=SlowClientProtocol)
         with await listen_tcp(address, port) as listening:
             async with serving(listening):
                 print_remark(f"The router listens at {listen}. Ctrl-C stops it.")

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -37,13 +39,17 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class FleetRouter:
-    """An ASGI app. `wait_seconds`: how long a request waits for a home that no host runs."""
+    """An ASGI app. `wait_seconds`: how long a request waits for a home that no host runs. `ca`: PEM file of who signed
+    the certificates of the hosts, None where they have no TLS."""
 
-    def __init__(self, tables: FleetTables, wait_seconds: float) -> None:
+    def __init__(self, tables: FleetTables, wait_seconds: float, ca: Path | None) -> None:
         self._tables, self._wait_seconds = tables, wait_seconds
+        self._scheme = "https" if ca else "http"
         self._asking = asyncio.Lock()
         # A connection that was kept might be closed by a home that stops just when it is used.
-        self._transport = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0))
+        self._transport = httpx2.AsyncHTTPTransport(
+            verify=ssl.create_default_context(cafile=ca), limits=httpx2.Limits(max_keepalive_connections=0)
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -87,7 +93,9 @@ class FleetRouter:
                 )
             if place.address:
                 try:
-                    return await self._transport.handle_async_request(_request(place.address, scope, receive))
+                    return await self._transport.handle_async_request(
+                        _request(f"{self._scheme}://{place.address}", scope, receive)
+                    )
                 except (httpx2.ConnectError, httpx2.ConnectTimeout):
                     pass  # it is just starting, or its host is lost
             if loop.time() > end:
@@ -104,7 +112,7 @@ def _request(address: str, scope: Scope, receive: Receive) -> httpx2.Request:
         headers.append((b"x-forwarded-for", scope["client"][0].encode()))
     return httpx2.Request(
         scope["method"],
-        httpx2.URL(f"http://{address}").copy_with(raw_path=target),
+        httpx2.URL(address).copy_with(raw_path=target),
         headers=headers,
         content=_read_body(receive) if names & {b"content-length", b"transfer-encoding"} else None,
         extensions={"timeout": _TIMEOUTS},

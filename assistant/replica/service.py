@@ -30,6 +30,7 @@ log = get_logger()
 SECONDS_BETWEEN = 1.0
 _LEAST_SECONDS_BETWEEN_TRIES, _MAX_SECONDS_BETWEEN_TRIES = 0.25, 30.0
 _BASE_TRY_EVERY = timedelta(minutes=1)
+_MANY_CHANGES = 500  # a restore with more takes long: the start makes a new base, for which nobody waits
 _LOOK_FOR_BASE_EVERY = timedelta(hours=1)
 # While the replica is unreachable the write-ahead logs grow; above this size they are dropped for a new base.
 _MOST_UNREAD_BYTES = 128 << 20
@@ -265,7 +266,7 @@ class Replicator:
         remembered = take_remembered(self._home, (state.sequence, state.base, self._options.cipher.key_id))
         is_there = remembered is not None and await self._bases.is_current(state.base)
         if remembered and is_there and await asyncio.to_thread(self._capture.resume, remembered):
-            self._is_reading, self._base_wanted = True, False
+            self._is_reading, self._base_wanted = True, state.sequence - state.base_after > _MANY_CHANGES
             self._base_at, self._base_number = state.base_at, state.base
             self._look_at = self._clock() + _LOOK_FOR_BASE_EVERY
             log.info("the replica continues", base=state.base)

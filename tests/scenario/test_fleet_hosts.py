@@ -27,6 +27,7 @@ from tests.support.command_line import (
     run_in_process,
 )
 from tests.support.postgres import PostgresPair, run_postgres_pair
+from tests.support.web_api import make_certificate
 from tests.support.writer import Writer
 
 TOKEN = "a token of the fleet in this test"
@@ -99,10 +100,11 @@ class Fleet:
         return self._start("host", *words, "--listen", f"127.0.0.1:{_free_port()}", ready="runs homes of the fleet")
 
     @contextmanager
-    def router(self) -> Iterator[Callable[[str], httpx.Client]]:
+    def router(self, *more: str) -> Iterator[Callable[[str], httpx.Client]]:
         """Makes clients of homes."""
         address = f"127.0.0.1:{_free_port()}"
-        with self._start("route", "--listen", address, "--wait", str(TIMEOUT_SECONDS), ready="listens") as router:
+        words = ("--listen", address, "--wait", str(TIMEOUT_SECONDS), *more)
+        with self._start("route", *words, ready="listens") as router:
             yield lambda home: httpx.Client(
                 base_url=f"http://{address}",
                 headers={"Host": f"{home}.example.org", "Authorization": f"Bearer {TOKEN}"},
@@ -226,8 +228,14 @@ def test_a_home_that_nobody_needs_is_stopped_and_woken_for_a_reminder_and_for_a_
     tmp_path: Path, pair: PostgresPair
 ) -> None:
     fleet = Fleet(tmp_path, pair.new_database())
+    made, key = map(str, make_certificate(tmp_path, "m1"))
     fleet.settings |= {"ASSISTANT_SLEEP__NAP_MINUTES": "0", "ASSISTANT_SLEEP__AT": ""}
-    with fleet.host("m1", "--idle", "0.02") as host, fleet.router() as client_of, client_of("alice") as client:
+    fleet.settings |= {"ASSISTANT_WEB__CERTIFICATE": made, "ASSISTANT_WEB__CERTIFICATE_KEY": key}
+    with (
+        fleet.host("m1", "--idle", "0.02") as host,
+        fleet.router("--ca", made) as client_of,
+        client_of("alice") as client,
+    ):
         # Nobody has said anything: it is stopped, and the first request starts it again.
         host.wait_for("released a home")
         assert fleet.state_of("alice")["asleep_until"] and fleet.run("status").returncode == 0
