@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from functools import partial
-from pathlib import Path
 
 import click
 
@@ -39,7 +38,7 @@ _HOW_TO_TALK = (
 _KEEP_OPEN = "Keep this terminal open: reminders come while it runs."
 _IN_BACKGROUND = " `assistant service install` runs it in the background."
 _PAGE = "The page for your browser is at {}; `assistant open` opens it, logged in."
-_NOT_ON_PATH = "Where it says `assistant`, type `{}`: it is not on your PATH (`pipx install ./` puts it there)."
+_NOT_ON_PATH = "Here `assistant` is `{}`; `pipx install ./` puts it on your PATH."
 # Input that stays silent for this long (seconds) may never come: say how to talk meanwhile.
 _SILENT_AFTER = 1.0
 _LOOK_EVERY = 0.05
@@ -74,15 +73,17 @@ def run(context: click.Context, with_chat: bool, note_idle: float) -> None:
     if is_home_served(settings.home.path):
         print_remark(f"Process {lock_holder(settings.home.path)} runs it already; this terminal connects to it.")
     if _talks_at_a_terminal():
+        code = talk_here(settings, MAIN_SESSION, partial(serve_in_process, on_page=_print_page))
+        # Told where the next command is typed: the first screen has other things to say.
         if hint := path_hint(sys.argv[0]):
             print_remark(hint)
-        context.exit(talk_here(settings, MAIN_SESSION, partial(serve_in_process, on_page=_print_page)))
+        context.exit(code)
     context.exit(run_with_signals(_answer_or_serve(settings, hint)))
 
 
 def path_hint(program: str) -> str:
     """Return what to type where texts say `assistant`, if that is not on the PATH, as after `make run`; else ""."""
-    if Path(program).name != "assistant" or shutil.which("assistant") is not None:
+    if not program.endswith("/assistant") or shutil.which("assistant") is not None:
         return ""
     return _NOT_ON_PATH.format(program)
 

@@ -5,7 +5,6 @@ within its quota, and is started again when it ends.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
 import signal
@@ -23,6 +22,7 @@ from assistant.replica.holder import load_holder
 from assistant.replica.postgres import ReplicaDatabase
 from assistant.service.home_lock import is_home_served, lock_holder
 from assistant.service.idle_note import read_idle_note
+from assistant.service.measure import measure_folder, measure_memory
 
 log = get_logger()
 
@@ -210,25 +210,3 @@ def _set_aside(folder: Path) -> None:
         shutil.rmtree(former)
     former.parent.mkdir(mode=0o700, exist_ok=True)
     folder.rename(former)
-
-
-def measure_memory(pid: int) -> int:
-    """Return the bytes of a process and its children, of shared ones its part; 0 where the system does not tell."""
-    size = 0
-    with contextlib.suppress(OSError, ValueError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                size += int(line.split()[1]) * 1024
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            size += measure_memory(int(child))
-    return size
-
-
-def measure_folder(folder: Path) -> int:
-    """Return the bytes that the files of a folder take on the disk."""
-    size = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                size += Path(parent, name).lstat().st_blocks * 512
-    return size

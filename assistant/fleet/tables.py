@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
-from assistant.replica.connection import PostgresSession, query_value
+from assistant.replica.connection import PostgresSession
 
 LEASE_SECONDS = 15
 
@@ -137,12 +136,11 @@ class FleetTables(PostgresSession):
 
     async def require(self) -> None:
         """Raise `UsageError` if the tables do not exist."""
-        async with self._session() as connection:
-            if not await query_value(connection, "SELECT to_regclass('nocturne_fleet_hosts') IS NOT NULL"):
-                raise UsageError(_NO_TABLES)
-            columns = "SELECT attname FROM pg_attribute WHERE attrelid = 'nocturne_fleet_homes'::regclass"
-            if await query_value(connection, f"{columns} AND attname = 'disk_bytes'") is None:
-                raise UsageError(_OLD_TABLES)
+        if not await self._value("SELECT to_regclass('nocturne_fleet_hosts') IS NOT NULL"):
+            raise UsageError(_NO_TABLES)
+        columns = "SELECT attname FROM pg_attribute WHERE attrelid = 'nocturne_fleet_homes'::regclass"
+        if await self._value(f"{columns} AND attname = 'disk_bytes'") is None:
+            raise UsageError(_OLD_TABLES)
 
     # ------------------------------------------------------------------------------------------------------------ homes
 
@@ -170,7 +168,7 @@ class FleetTables(PostgresSession):
             "SELECT CASE WHEN until <= clock_timestamp() OR next_due > clock_timestamp() OR (wanted NOT IN ('', host) "
             f"AND EXISTS ({_TAKES_HOMES} h.wanted)) THEN '' ELSE address END, next_due > clock_timestamp(), {_IS_FULL} "
             "FROM nocturne_fleet_homes h WHERE lower(home) = %s",
-            home,
+            (home,),
         )
         return HomePlace(*rows[0]) if rows else None
 
@@ -206,7 +204,7 @@ class FleetTables(PostgresSession):
         """Have a home move to a host; if the host is not alive or draining, any host takes it that is.
 
         Raises `UsageError` if there is no such home or host."""
-        if not await self._rows("SELECT 1 FROM nocturne_fleet_hosts WHERE host = %s", host):
+        if not await self._rows("SELECT 1 FROM nocturne_fleet_hosts WHERE host = %s", (host,)):
             raise UsageError(f"The fleet has no host {host!r}. Nothing was changed; see `assistant fleet status`.")
         moved = await self._change(
             "UPDATE nocturne_fleet_homes SET wanted = CASE WHEN host = %s AND until > clock_timestamp() THEN '' "
@@ -224,21 +222,17 @@ class FleetTables(PostgresSession):
             f"SELECT home FROM nocturne_fleet_homes WHERE {_IS_FREE} "
             "ORDER BY wanted = %(host)s DESC, host = %(host)s DESC, until, home LIMIT 100"
         )
-        async with self._session() as connection:
-            cursor = await connection.execute(query, {"host": host})
-            return [home for (home,) in await cursor.fetchall()]
+        return [home for (home,) in await self._rows(query, {"host": host})]
 
     async def take(self, home: str, host: str, process: str, address: str) -> int | None:
         """Take the lease of a home for a process of a host, and return its epoch; None if it is not free (any more)."""
-        async with self._session() as connection:
-            epoch = await query_value(
-                connection,
-                "UPDATE nocturne_fleet_homes SET epoch = epoch + 1, host = %(host)s, process = %(process)s, "
-                f"address = %(address)s, until = {_LATER}, wanted = '', next_due = '-infinity' "
-                f"WHERE home = %(home)s AND {_IS_FREE} RETURNING epoch",
-                {"home": home, "host": host, "process": process, "address": address},
-            )
-        return None if epoch is None else int(epoch)
+        rows = await self._rows(
+            "UPDATE nocturne_fleet_homes SET epoch = epoch + 1, host = %(host)s, process = %(process)s, "
+            f"address = %(address)s, until = {_LATER}, wanted = '', next_due = '-infinity' "
+            f"WHERE home = %(home)s AND {_IS_FREE} RETURNING epoch",
+            {"home": home, "host": host, "process": process, "address": address},
+        )
+        return int(rows[0][0]) if rows else None
 
     async def renew(self, host: str, process: str) -> dict[str, HeldHome]:
         """Renew all leases of a process, and return what it holds. What is missing was lost: it lapsed, was taken or
@@ -252,9 +246,8 @@ class FleetTables(PostgresSession):
         return await self._query_held(f"SELECT {_HELD} FROM nocturne_fleet_homes h WHERE {_IS_HELD}", host, process)
 
     async def _query_held(self, statement: str, host: str, process: str) -> dict[str, HeldHome]:
-        async with self._session() as connection:
-            cursor = await connection.execute(statement, {"host": host, "process": process})
-            return {row[0]: HeldHome(*(*row[:5], Quota(*row[5:8]), row[8])) for row in await cursor.fetchall()}
+        rows = await self._rows(statement, {"host": host, "process": process})
+        return {row[0]: HeldHome(*(*row[:5], Quota(*row[5:8]), row[8])) for row in rows}
 
     async def mark_asleep(self, home: str, process: str, epoch: int, due: datetime) -> None:
         """Tell routers that a home sleeps until `due`. Its lease is held until it has stopped."""
@@ -313,17 +306,6 @@ class FleetTables(PostgresSession):
             "WHERE h.host = r.host AND until > clock_timestamp()) FROM nocturne_fleet_hosts r ORDER BY host"
         )
         return [FleetHostRow(*row) for row in await self._rows(query)]
-
-    # ---------------------------------------------------------------------------------------------------------- helpers
-
-    async def _change(self, statement: str, *parameters: object) -> int:
-        """Return the number of rows that were changed."""
-        async with self._session() as connection:
-            return (await connection.execute(statement, parameters)).rowcount
-
-    async def _rows(self, query: str, *parameters: object) -> list[Any]:
-        async with self._session() as connection:
-            return await (await connection.execute(query, parameters)).fetchall()
 
 
 def _no_home(home: str) -> str:

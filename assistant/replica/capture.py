@@ -114,15 +114,8 @@ class HomeCapture:
         whole. Each database gets a time of change of its own: whatever is moved into it later gives it another."""
         if not all(source.sealed for source in self._sources.values()):
             return None
-        databases = {}
-        for name, source in self._sources.items():
-            databases[name] = give_own_time(source.path)
-        return {
-            "mark": self._mark.decode(),
-            "databases": databases,
-            "logs": self._log_lengths,
-            "files": self._files,
-        }
+        databases = {name: give_own_time(source.path) for name, source in self._sources.items()}
+        return {"mark": self._mark.decode(), "databases": databases, "logs": self._log_lengths, "files": self._files}
 
     def resend_files(self) -> None:
         """Ship all files again, since a base does not contain all of them."""

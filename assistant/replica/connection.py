@@ -82,11 +82,19 @@ class PostgresSession:
         if self._unconfirmed:
             raise ReplicaUnavailable("The replica's standby did not confirm: its wait was cancelled.")
 
+    async def _change(self, statement: str, *parameters: object) -> int:
+        """Return the number of rows that were changed."""
+        async with self._session() as connection:
+            return (await connection.execute(statement, parameters)).rowcount
 
-async def query_value(
-    connection: AsyncConnection[Any], query: str, parameters: Sequence[object] | Mapping[str, object] = ()
-) -> Any:
-    """Return the first value of the first row, None without rows."""
-    cursor = await connection.execute(query, parameters)
-    row = await cursor.fetchone()
-    return None if row is None else row[0]
+    async def _rows(
+        self, query: str, parameters: Sequence[object] | Mapping[str, object] = (), *, binary: bool = False
+    ) -> list[Any]:
+        """`binary`: bytes come as they are, not as text."""
+        async with self._session() as connection:
+            return await (await connection.execute(query, parameters, binary=binary)).fetchall()
+
+    async def _value(self, query: str, *parameters: object) -> Any:
+        """Return the first value of the first row, None without rows."""
+        rows = await self._rows(query, parameters)
+        return rows[0][0] if rows else None

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ReplicaLost
-from assistant.replica.connection import PostgresSession, query_value
+from assistant.replica.connection import PostgresSession
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS nocturne_homes (
@@ -80,35 +80,30 @@ class ReplicaDatabase(PostgresSession):
 
     async def prepare(self) -> None:
         """Create the tables if they do not exist."""
-        async with self._session() as connection:
-            if not await query_value(connection, "SELECT to_regclass('nocturne_bases') IS NOT NULL"):
+        if not await self._value("SELECT to_regclass('nocturne_bases') IS NOT NULL"):
+            async with self._session() as connection:
                 await connection.execute(_TABLES)
 
     async def read_state(self) -> ReplicaState | None:
-        async with self._session() as connection:
-            if not await query_value(connection, "SELECT to_regclass('nocturne_homes') IS NOT NULL"):
-                return None
-            cursor = await connection.execute("SELECT * FROM nocturne_homes WHERE home = %s", (self.home,))
-            row = await cursor.fetchone()
-            return ReplicaState(*row) if row is not None else None
+        if not await self._value("SELECT to_regclass('nocturne_homes') IS NOT NULL"):
+            return None
+        rows = await self._rows("SELECT * FROM nocturne_homes WHERE home = %s", (self.home,))
+        return ReplicaState(*rows[0]) if rows else None
 
     async def list_standbys(self) -> list[str]:
         """Return the server's `synchronous_standby_names` as a list of at most one entry; empty if no commit waits."""
-        async with self._session() as connection:
-            names = str(await query_value(connection, "SHOW synchronous_standby_names")).strip()
-            return [names] if names else []
+        names = str(await self._value("SHOW synchronous_standby_names")).strip()
+        return [names] if names else []
 
     async def claim(self, holder: str, machine: str, epoch: int) -> int:
         """Become the owner of the replica that is at `epoch` (0: a new one); return the new epoch. Raises `ReplicaLost`
         if another folder was faster."""
-        async with self._session() as connection:
-            taken = await query_value(
-                connection,
-                "INSERT INTO nocturne_homes (home, epoch, holder, machine) VALUES (%s, 1, %s, %s) "
-                "ON CONFLICT (home) DO UPDATE SET epoch = nocturne_homes.epoch + 1, holder = excluded.holder, "
-                "machine = excluded.machine, taken_at = now() WHERE nocturne_homes.epoch = %s RETURNING epoch",
-                (self.home, holder, machine, epoch),
-            )
+        taken = await self._value(
+            "INSERT INTO nocturne_homes (home, epoch, holder, machine) VALUES (%s, 1, %s, %s) "
+            "ON CONFLICT (home) DO UPDATE SET epoch = nocturne_homes.epoch + 1, holder = excluded.holder, "
+            "machine = excluded.machine, taken_at = now() WHERE nocturne_homes.epoch = %s RETURNING epoch",
+            *(self.home, holder, machine, epoch),
+        )
         if taken is None:
             raise ReplicaLost(
                 f"The replica of {self.home!r} was just taken over by another machine. Nothing was changed."
@@ -118,20 +113,13 @@ class ReplicaDatabase(PostgresSession):
     async def ship(self, epoch: int, sequence: int, change: bytes) -> None:
         """Store the change after number `sequence`. Raises `ReplicaLost` if the replica has another owner, or other
         changes, by now."""
-        async with self._session() as connection:
-            cursor = await connection.execute(_SHIP, (self.home, epoch, sequence, change), binary=True)
-            stored = cursor.rowcount
-        if not stored:
+        if not await self._change(_SHIP, self.home, epoch, sequence, change):
             raise await self.describe_loss()
 
     async def confirm(self, epoch: int) -> int:
         """Return the number of the newest change, once it is confirmed. Raises `ReplicaLost`."""
-        async with self._session() as connection:
-            sequence = await query_value(
-                connection,
-                "UPDATE nocturne_homes SET changed_at = now() WHERE home = %s AND epoch = %s RETURNING sequence",
-                (self.home, epoch),
-            )
+        confirm = "UPDATE nocturne_homes SET changed_at = now() WHERE home = %s AND epoch = %s RETURNING sequence"
+        sequence = await self._value(confirm, self.home, epoch)
         if sequence is None:
             raise await self.describe_loss()
         return int(sequence)
@@ -146,22 +134,18 @@ class ReplicaDatabase(PostgresSession):
 
     async def next_base(self) -> int:
         """Return an unused number for a base."""
-        async with self._session() as connection:
-            query = (
-                "SELECT greatest(base, (SELECT max(base) FROM nocturne_bases WHERE home = %s)) + 1 "
-                "FROM nocturne_homes WHERE home = %s"
-            )
-            return int(await query_value(connection, query, (self.home, self.home)) or 1)
+        query = (
+            "SELECT greatest(base, (SELECT max(base) FROM nocturne_bases WHERE home = %s)) + 1 "
+            "FROM nocturne_homes WHERE home = %s"
+        )
+        return int(await self._value(query, self.home, self.home) or 1)
 
     async def store_base_part(self, epoch: int, base: int, part: int, data: bytes) -> None:
         """Store a part of a base that is not valid yet. Raises `ReplicaLost`."""
-        async with self._session() as connection:
-            cursor = await connection.execute(
-                "INSERT INTO nocturne_bases SELECT home, %s, %s, %s FROM nocturne_homes WHERE home = %s AND epoch = %s",
-                (base, part, data, self.home, epoch),
-                binary=True,
-            )
-            stored = cursor.rowcount
+        stored = await self._change(
+            "INSERT INTO nocturne_bases SELECT home, %s, %s, %s FROM nocturne_homes WHERE home = %s AND epoch = %s",
+            *(base, part, data, self.home, epoch),
+        )
         if not stored:
             raise await self.describe_loss()
 
@@ -184,43 +168,30 @@ class ReplicaDatabase(PostgresSession):
 
     async def distrust_base(self, base: int) -> None:
         """Record that a base was found damaged: the owner's next start makes a new one."""
-        async with self._session() as connection:
-            await connection.execute(
-                "UPDATE nocturne_homes SET base_at = NULL WHERE home = %s AND base = %s", (self.home, base)
-            )
+        await self._change("UPDATE nocturne_homes SET base_at = NULL WHERE home = %s AND base = %s", self.home, base)
 
     async def read_base_part(self, base: int, part: int) -> bytes | None:
         """Return a part of a base, None after the last one."""
-        async with self._session() as connection:
-            cursor = await connection.execute(
-                "SELECT data FROM nocturne_bases WHERE home = %s AND base = %s AND part = %s",
-                (self.home, base, part),
-                binary=True,
-            )
-            row = await cursor.fetchone()
-            return bytes(row[0]) if row is not None else None
+        query = "SELECT data FROM nocturne_bases WHERE home = %s AND base = %s AND part = %s"
+        rows = await self._rows(query, (self.home, base, part), binary=True)
+        return bytes(rows[0][0]) if rows else None
 
     async def read_changes(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
         """Return the next changes with their numbers, oldest first."""
-        async with self._session() as connection:
-            cursor = await connection.execute(
-                "SELECT sequence, change FROM nocturne_changes WHERE home = %s AND sequence > %s ORDER BY sequence "
-                "LIMIT %s",
-                (self.home, after, limit),
-                binary=True,
-            )
-            return [(int(sequence), bytes(change)) for sequence, change in await cursor.fetchall()]
+        query = (
+            "SELECT sequence, change FROM nocturne_changes WHERE home = %s AND sequence > %s ORDER BY sequence LIMIT %s"
+        )
+        rows = await self._rows(query, (self.home, after, limit), binary=True)
+        return [(int(sequence), bytes(change)) for sequence, change in rows]
 
     async def sum_bytes(self) -> tuple[int, int]:
         """Return the size of the base and of the changes in bytes."""
-        async with self._session() as connection:
-            sizes = [
-                await query_value(
-                    connection, f"SELECT coalesce(sum(length({column})), 0) FROM {table} WHERE home = %s", (self.home,)
-                )
-                for table, column in (("nocturne_bases", "data"), ("nocturne_changes", "change"))
-            ]
-            return int(sizes[0]), int(sizes[1])
+        query = (
+            "SELECT (SELECT coalesce(sum(length(data)), 0) FROM nocturne_bases WHERE home = %s), "
+            "(SELECT coalesce(sum(length(change)), 0) FROM nocturne_changes WHERE home = %s)"
+        )
+        [(base, changes)] = await self._rows(query, (self.home, self.home))
+        return int(base), int(changes)
 
     async def delete(self, epoch: int) -> None:
         """Delete the replica. Raises `ReplicaLost` if it has another owner."""

@@ -82,12 +82,7 @@ class ReplicaReader:
             return manifest
 
         restored = await asyncio.to_thread(
-            self._restorer.restore_unpacked,
-            assemble,
-            home,
-            now,
-            force=force,
-            whole=True,
+            self._restorer.restore_unpacked, assemble, home, now, force=force, whole=True
         )
         save_holder(home, Holder(holder.name, epoch))
         await self._keep_changes(home, assembled[0], epoch, fresh)

@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from assistant.fleet.running import measure_folder, measure_memory
 from assistant.service.home_lock import lock_holder
+from assistant.service.measure import measure_folder, measure_memory
 from tests.fleet.machines import run_machines
 from tests.fleet.people import Person
 

@@ -245,8 +245,8 @@ def test_a_program_that_is_not_on_the_path_says_how_it_is_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert path_hint(".venv/bin/assistant").startswith("Where it says `assistant`, type `.venv/bin/assistant`: ")
-    assert path_hint("-m") == ""
+    assert path_hint(".venv/bin/assistant").startswith("Here `assistant` is `.venv/bin/assistant`; ")
+    assert path_hint("-m") == path_hint("assistant") == ""
     (tmp_path / "assistant").write_text("#!/bin/sh")
     (tmp_path / "assistant").chmod(0o755)
     assert path_hint(".venv/bin/assistant") == ""
