@@ -45,7 +45,7 @@ _WORDS_KEPT, _LONGEST_KEPT = 8_192, 24
 # Vectors of tokens that are kept, 600 bytes each.
 _ROWS_KEPT = 2_048
 # Each word with the blanks before it; and what makes the tokenizer begin anew, or that it takes for a blank.
-_WORD = re.compile(r" +[^ ]+(?: +\Z)?")
+_WORD = re.compile(r"(?<! ) ++[^ ]++(?: ++\Z)?")
 _WHOLE = re.compile(r"<s>|</s>|<unk>|\u2581")
 
 
