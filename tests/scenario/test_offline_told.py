@@ -158,6 +158,39 @@ async def test_days_until_a_day_are_counted(tmp_path: Path, asked: str, days: st
     assert days in after.answer
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "how long until Grandma's birthday?",
+        "how many days until Grandma's birthday?",
+        "wie lange noch bis Grandma's birthday?",
+        "combien de temps avant Grandma's birthday ?",
+        "¿cuánto falta para Grandma's birthday?",
+    ],
+)
+async def test_days_until_what_is_planned_are_counted(tmp_path: Path, asked: str) -> None:
+    given = ["Don't let me forget Grandma's birthday on March 30th"]
+    _, after = await play(tmp_path / "home", {"kind": "question", "given": given, "say": asked})
+    assert "19 days until Monday 2026-03-30." in after.answer
+
+
+@pytest.mark.parametrize(
+    ("say", "text"),
+    [
+        ("could you nudge me every other Thursday at 7pm to put the bins out", "put the bins out"),
+        ("could you alert me at 7pm about the oven", "oven"),
+        ("Am Dienstag um Viertel nach zehn hab ich einen Termin beim Zahnarzt", "Termin beim Zahnarzt"),
+        ("el viernes a las cinco de la tarde tengo reunión con Marta", "reunión con Marta"),
+        ("remind me on Friday at 5 that I have a meeting with Marta", "meeting with Marta"),
+    ],
+)
+async def test_a_reminder_is_of_what_is_to_be_done_without_the_words_of_the_order(
+    tmp_path: Path, say: str, text: str
+) -> None:
+    _, after = await play(tmp_path / "home", {"kind": "reminder_set", "say": say})
+    assert [one.text for one in after.reminders] == [text]
+
+
 @pytest.mark.parametrize("asked", ["how many days until the wedding"])
 async def test_what_cannot_be_reckoned_is_said(tmp_path: Path, asked: str) -> None:
     async with run_app(tmp_path / "home", model=OfflineModel()) as it:

@@ -41,7 +41,7 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         raise OtherAnswer
     folded, times = fold(text), find_times(text)
     if says("days_until", folded):
-        return _days_until(times, context.now)
+        return _days_until(times, items, context.now)
     words = subject_words(without_lists(text))
     topics = {
         name for name in ("reminder_noun", "todo_only", "open_todos", "already_done", "next_one") if says(name, folded)
@@ -86,14 +86,17 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     return _of_todos([item for item in todos if not item.done], times, folded, context.now)
 
 
-def _days_until(times: FoundTimes, now: datetime | None) -> str:
-    """Counted in days of the calendar; what names no day cannot be."""
+def _days_until(times: FoundTimes, items: Sequence[ListedItem], now: datetime | None) -> str:
+    """Counted in days of the calendar, until a day that is named or that of what is planned; what names neither cannot
+    be."""
+    asked = read_cues().patterns["days_until"].sub("", fold(times.text)).strip(" ?")
+    planned = [item.due for item in matching(subject_words(asked), items) if item.due and not item.done]
     if not times.of_kind("day"):  # "until Christmas" alone may be a list's name
-        times = find_times(f"on {read_cues().patterns['days_until'].sub('', fold(times.text)).strip(' ?')}")
+        times = find_times(f"on {asked}")
     span = day_range(times, now) if now and times.of_kind("day") else None
-    if now is None or span is None:
+    if now is None or (span is None and not planned):
         return CANNOT
-    day = span[0].date()
+    day = (span[0] if span else min(planned)).date()
     return f"{pluralize((day - now.date()).days, 'day')} until {day:%A %Y-%m-%d}."
 
 

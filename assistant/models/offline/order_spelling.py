@@ -124,7 +124,10 @@ def _as_order(language: str, plain: str, match: re.Match[str]) -> str:
     irregular = read_forms().imperatives.get(language, {})
     if language == "de" and verb not in irregular and (split := _PARTICLES.fullmatch(verb)):
         particle, verb = split[1].replace("zuruck", "zurück"), split[2]
-    written = irregular.get(verb) or _regular(language, plain, verb)
+    other = irregular.get(verb)
+    if other == "set" and match.end("verb") <= match.start("rest"):
+        other = None  # "nudge me at 7" orders; "a nudge at 7" is what is wanted
+    written = other or _regular(language, plain, verb)
     if language == "fr":
         written += groups.get("joined") or (f"-{_PRONOUNS[pronoun]}" if pronoun else "")
     elif language == "es":
