@@ -38,11 +38,15 @@ _TYPES = {
 
 # A comment after code; one with a quotation mark may be text, and stays.
 _REMARK = re.compile(rb" // [^\"'`\n]*$", re.MULTILINE)
-# Line breaks after and before which neither JavaScript nor the text of a template needs one.
-_BREAK = re.compile(rb"(?<=[;{(\[>])\n|\n(?=[<})\]])")
+# Line breaks that neither JavaScript nor the text of a template needs; a semicolon before a brace.
+_BREAK = re.compile(rb"(?<=[;{(\[>])\n+|\n+(?=[<})\]?:|&.])|(?<=\})\n+(?=\$\{)")
+_LAST = re.compile(rb";(?=\s*\})")
 _AROUND = re.compile(rb"(?<!\s)\s+(?=[{};,])|(?<=[{};,])\s+")
 # Spaces that code does not need; no text of the page has them (`tests/unit/test_page_modules.py`).
-SPACED = re.compile(rb" (=>|===|!==|&&|\|\||\?\?|[=?:]) |(\{) (?=\S)|(?<=\S) (\})")
+SPACED = re.compile(
+    rb" (=>|===|!==|&&|\|\||\?\?|[=?:])(?: |(?=\n))|(\{) (?=\S)|(?<=\S) (\})"
+    rb"|(?<=\)) (?=\{)|(?<=\bif) (?=\()| (?=/>)"
+)
 # With deflate's smaller tables: for these files the result is smaller.
 _MEMORY_LEVEL = 7
 
@@ -105,7 +109,7 @@ def _condensed(name: str, content: bytes) -> bytes:
     joined = b"".join(kept)
     if name.endswith(".css"):
         return _AROUND.sub(b"", joined)
-    return SPACED.sub(rb"\1\2\3", _REMARK.sub(b"", joined))
+    return _LAST.sub(b"", SPACED.sub(rb"\1\2\3", _REMARK.sub(b"", joined)))
 
 
 def _page_file(name: str, content: bytes) -> PageFile:

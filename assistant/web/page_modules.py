@@ -38,16 +38,21 @@ def _add(modules: Mapping[str, str], name: str, done: dict[str, str], above: tup
 
 
 def _wrapped(name: str, text: str) -> str:
-    exported = [f"default: {it}" if default else it for default, _, it in _DECLARED.findall(text)]
+    exported = [f"default:{it}" if default else it for default, _, it in _DECLARED.findall(text)]
     for names in _LISTED.findall(text):
-        exported += [": ".join(reversed(it.split(" as "))) for it in names.split(",")]
-    text = _NAMED.sub(lambda it: f"const {{{it[1].replace(' as ', ': ')}}} = {_variable(it[2])};\n", text)
+        exported += [":".join(reversed(it.split(" as "))) for it in names.split(",")]
+    text = _NAMED.sub(lambda it: f"const{{{_names(it[1])}}}={_variable(it[2])};\n", text)
     text = _LATER.sub(lambda it: f"Promise.resolve({_variable(it[1])})", text)
     text = _LISTED.sub("", _DECLARED.sub(r"\2 \3", text))
     if left := _LEFT.search(text):
         raise ValueError(f"{name}: this form of a module is not known: {left[0]}")
-    given = f"return {{{', '.join(exported)}}};\n" if exported else ""
-    return f"const {_variable(name)} = (() => {{\n{text}\n{given}}})();\n"
+    given = f"return{{{','.join(exported)}}}" if exported else ""
+    return f"const {_variable(name)}=(()=>{{\n{text}\n{given}}})();\n"
+
+
+def _names(imported: str) -> str:
+    """The names of an import, as a pattern that takes them out of an object."""
+    return ",".join(it.strip().replace(" as ", ":") for it in imported.split(","))
 
 
 def _variable(name: str) -> str:

@@ -11,7 +11,7 @@ export class ApiError extends Error {
 async function ask(method, path, { params, body, headers } = {}) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(params ?? {})) {
-    if (value !== undefined && value !== null && value !== "") query.set(name, value);
+    if (value != null && value !== "") query.set(name, value);
   }
   const address = `/v1${path}${query.size ? `?${query}` : ""}`;
   let response;

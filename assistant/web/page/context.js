@@ -45,7 +45,7 @@ function Part({ part, price, session }) {
   return html`<li>
     <details>
       <summary class="row"><span>${name} <span class="quiet">${part.text.slice(0, 200)}</span></span>
-        <span class="quiet small">${plural(part.tokens, "token")}${price !== null && price !== undefined ? `, ${dollars(part.tokens * price)}` : ""}</span></summary>
+        <span class="quiet small">${plural(part.tokens, "token")}${price != null ? `, ${dollars(part.tokens * price)}` : ""}</span></summary>
       <div class="quote">${part.text}</div>
       ${part.kind === "message" && part.message_id && html`<a class="small" href=${`#/talk/${session}/${part.message_id}`}>Where it was said</a>`}
     </details>

@@ -5,8 +5,6 @@ import { bytes } from "./format.js";
 import { Action, Markdown, Time } from "./parts.js";
 
 export const WHO = { user: "You", assistant: "Assistant", tool: "Tool", notice: "Notice", command: "Command", system: "Note" };
-const LONG = 6000;
-const BEGINNING = 1200;
 const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
 
 export function Entry({ entry, found, command, edit, isLast }) {
@@ -28,11 +26,9 @@ export function Entry({ entry, found, command, edit, isLast }) {
 
 /** What was said; of a long text that was pasted the beginning, until all of it is asked for. */
 function Said({ words, text, shortens }) {
-  const [whole, setWhole] = useState(false);
-  if (shortens && !whole && text?.length > LONG)
-    return html`<p class="words plain">${text.slice(0, BEGINNING)}…</p>
-      <p><button type="button" class="link" onClick=${() => setWhole(true)}>Show all of it, ${text.length.toLocaleString()} characters</button></p>`;
-  return words !== undefined && words !== null ? html`<${Markdown} of=${words} />` : html`<p class="words plain">${text}</p>`;
+  const [whole, setWhole] = useState(!shortens || !(text?.length > 6000));
+  if (words != null && whole) return html`<${Markdown} of=${words} />`;
+  return html`<p class="words plain">${whole ? text : html`${text.slice(0, 1200)}… <button type="button" class="link" onClick=${() => setWhole(true)}>Show all of it</button>`}</p>`;
 }
 
 /** What the assistant did before it answered, folded. */

@@ -17,8 +17,8 @@ export function when(iso) {
   return `${(at.getFullYear() === now.getFullYear() ? short : long).format(at)} ${clock.format(at)}`;
 }
 
-/** "09:30" of the home's clock, as the reader's browser writes a time. */
-export const clockTime = (time) => clock.format(new Date(`2000-01-01T${time}`));
+/** "09:30" of the home's clock, as the reader's browser writes a time; a day as it is. */
+export const clockTime = (time) => (time[5] ? time : clock.format(new Date(`2000-01-01T${time}`)));
 
 /** The day alone. */
 export function day(iso) {
@@ -42,11 +42,11 @@ export const weekdayName = (date) => shortWeekday.format(new Date(`${date}T12:00
 export const isoDay = (at) =>
   `${at.getFullYear()}-${String(at.getMonth() + 1).padStart(2, "0")}-${String(at.getDate()).padStart(2, "0")}`;
 
-export const number = (value) => (value === null || value === undefined ? "" : whole.format(value));
+export const number = (value) => (value == null ? "" : whole.format(value));
 
 /** US dollars; small amounts with two digits that say something. */
 export function dollars(value) {
-  if (value === null || value === undefined) return "no price";
+  if (value == null) return "no price";
   if (value > 0 && value < 0.0001) return "<$0.0001";
   return value > 0 && value < 0.1 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
 }

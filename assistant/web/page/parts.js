@@ -100,7 +100,7 @@ export const Waiting = () => html`<p class="quiet late" role="status">Loading<sp
 /** Rows of words beside words. */
 export const Facts = ({ rows }) =>
   html`<dl class="facts">
-    ${rows.filter(([, value]) => value !== null && value !== undefined && value !== "").map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}
+    ${rows.filter(([, value]) => value != null && value !== "").map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}
   </dl>`;
 
 /** The frame of a page that is read; `about` says what it is for, `waits` that what it shows is still asked for. */

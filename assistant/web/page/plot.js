@@ -49,7 +49,7 @@ export function Plot({ times, series, label, height = 220 }) {
               label: it.label,
               stroke: n ? ink : accent,
               width: 1.5,
-              value: (_, value) => (value === null || value === undefined ? "" : (it.show ?? String)(value)),
+              value: (_, value) => (value == null ? "" : (it.show ?? String)(value)),
               ...(it.bars && { paths: uPlot.paths.bars({ size: [0.6, 40] }), fill: accent, points: { show: false } }),
             })),
           ],

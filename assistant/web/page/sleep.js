@@ -29,17 +29,11 @@ export default function Sleep() {
       <${Action} does=${async () => setForecast(await run(["sleep", "--dry-run"]))}>What would it do?</${Action}>
     </div>`}>
     <${Problem} error=${error ?? failure} />
-    ${status && !running && html`<${Next} at=${status.next_sleep} />`}
+    ${status && !running && html`<p class="quiet next">Next sleep: ${status.next_sleep ? html`<${Time} at=${status.next_sleep} />` : "off"}</p>`}
     ${forecast && html`<${Markdown} of=${forecast.html} />`}
     ${sleeps.map((sleep, n) => html`<${One} key=${sleep.id} sleep=${sleep} open=${n === 0} newest=${n === 0} done=${reload} />`)}
     ${loaded && !sleeps.length && html`<p class="quiet">It has not slept yet. It sleeps at night, and learns from the day.</p>`}
   </${Page}>`;
-}
-
-/** When the next night is slept. */
-function Next({ at }) {
-  const due = new Date(at) <= new Date();
-  return html`<p class="quiet next">${at ? html`Next sleep: ${due ? "due since " : ""}<${Time} at=${at} />` : html`Nights are off; <a href="#/settings">sleep.at</a> turns them on.`}</p>`;
 }
 
 function One({ sleep, open, newest, done }) {
