@@ -1,8 +1,11 @@
-"""A demonstration: people talk to the homes of a fleet, while a host and then the primary are lost; what each saw."""
+"""A demonstration: people talk to the homes of a fleet, while one moves and a host and the primary are lost; what each
+saw.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from tests.fleet.machines import Machines, run_machines
 from tests.fleet.people import Person, find_losses
@@ -24,6 +27,8 @@ def demonstrate(homes: int) -> int:
         people = [Person(machines, home) for home in machines.homes]
         for person in people:
             person.start()
+        time.sleep(_TALK_SECONDS)
+        _move(machines, people[0], tell)
         time.sleep(_TALK_SECONDS)
         lost = max(machines.places().values(), key=list(machines.places().values()).count)
         machines.lose(lost)
@@ -49,6 +54,18 @@ def demonstrate(homes: int) -> int:
         for failure in failures:
             tell(failure)
     return 1 if failures else 0
+
+
+def _move(machines: Machines, person: Person, tell: Callable[[str], None]) -> None:
+    """Move a home to another host while its person talks."""
+    here = machines.places()[person.home]
+    there = next(name for name in machines.running if name.startswith("m") and name != here)
+    person.longest_wait = 0.0
+    machines.run("move", person.home, there)
+    while machines.places()[person.home] != there:
+        time.sleep(0.1)
+    _wait_for_more([person])
+    tell(f"Moved {person.home} from {here} to {there}: a message waited {person.longest_wait:.1f} s at most.")
 
 
 def _describe_places(machines: Machines) -> str:
