@@ -39,7 +39,7 @@ _TYPES = {
 # A comment after code; one with a quotation mark may be text, and stays.
 _REMARK = re.compile(rb" // [^\"'`\n]*$", re.MULTILINE)
 # Line breaks that neither JavaScript nor the text of a template needs; a semicolon before a brace.
-_BREAK = re.compile(rb"(?<=[;{(\[>])\n+|\n+(?=[<})\]?:|&.])|(?<=\})\n+(?=\$\{)")
+_BREAK = re.compile(rb"(?<=[;{(\[>])\n++|(?<!\n)\n++(?=[<})\]?:|&.])|(?<=\})\n++(?=\$\{)")
 _LAST = re.compile(rb";(?=\s*\})")
 _AROUND = re.compile(rb"(?<!\s)\s+(?=[{};,])|(?<=[{};,])\s+")
 # Spaces that code does not need; no text of the page has them (`tests/unit/test_page_modules.py`).

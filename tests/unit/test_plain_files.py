@@ -67,7 +67,7 @@ _OWN_FILES = {
     "assistant/replica/shipment.py",
     "assistant/replica/wal.py",
     "assistant/sandbox/command.py",  # /proc
-    "assistant/fleet/running.py",  # /proc
+    "assistant/service/measure.py",  # /proc
     "assistant/service/home_lock.py",
     "assistant/service/idle_note.py",
     "assistant/service/presence.py",
