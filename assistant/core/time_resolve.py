@@ -27,7 +27,7 @@ _FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 5}
 _FIRST_HOUR = 6
 # On a 12-hour dial, "quarter past four" means the afternoon for a reminder, but the morning for an alarm.
 _OF_TWELVE = lazy_regex(r"\b(?:half|quarter|past|cuarto|media|menos|halb|viertel|dreiviertel|quart|demie?)\b")
-_ENGLISH = lazy_regex(r"\bat [1-9]:\d\d")
+_ENGLISH_HOUR = lazy_regex(r"\bat [1-9]:\d\d")
 _OF_TWENTY_FOUR = lazy_regex(r"\d ?h|uhr|\d[:.]\d|\b0\d|heures?|horas?|midi|minuit|midnight|mitternacht|medianoche")
 _WAKES = lazy_regex(
     r"\b(?:alarms?|alarmes?|alarmas?|wak(?:e|ing)|woken|get up|weck\w*|aufsteh\w*|reveil\w*|lever?|despert\w*"
@@ -112,21 +112,22 @@ def _clock(found: FoundTimes, now: datetime, moved: datetime | None, *, wakes: b
     if part and not clock.half and _FIRST_OF_PARTS.get(part, 12) <= hour < 12:
         hour += 12
     if not (part or clock.half or wakes) and 1 <= hour < 12 and _is_of_twelve(found, clock):
-        is_later = hour < _FIRST_HOUR and not _ENGLISH.search(_words_of(found, clock))
+        is_later = hour < _FIRST_HOUR and not _ENGLISH_HOUR.search(_words_of(found, clock))
         if moved is not None:
             # What was at 18:30 is moved "to 8": the evening.
             was = moved.hour * 60 + moved.minute
             is_later = abs(clock.minutes + 720 - was) <= abs(clock.minutes - was)
         elif not (repeats or found.rule) and all(day.offset == 0 for day in found.of_kind("day", "delta")):
             is_later |= time(hour, minute) <= now.time() < time(hour + 12, minute)
-        hour += 12 * is_later
+        if is_later:
+            hour += 12
     return time(hour, minute)
 
 
 def _is_of_twelve(found: FoundTimes, clock: TimePiece) -> bool:
     """Return whether an hour may be of a dial of twelve hours."""
     words = _words_of(found, clock)
-    return any(p.search(words) for p in (_OF_TWELVE, _ENGLISH)) or not _OF_TWENTY_FOUR.search(words)
+    return any(p.search(words) for p in (_OF_TWELVE, _ENGLISH_HOUR)) or not _OF_TWENTY_FOUR.search(words)
 
 
 def _words_of(found: FoundTimes, piece: TimePiece) -> str:

@@ -79,7 +79,7 @@ class _TimeFormatter:
         then, now = datetime.fromisoformat(iso).astimezone(self._zone), self._at.astimezone(self._zone)
         return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
 
-    def next(self, iso: str) -> str:
+    def upcoming(self, iso: str) -> str:
         """Format when something comes that may be overdue."""
         return f"due since {self.clock(iso)}" if datetime.fromisoformat(iso) <= self._at else self.clock(iso)
 
@@ -135,7 +135,7 @@ def _stored(report: Mapping[str, Any], times: _TimeFormatter) -> Iterator[tuple[
     else:
         yield "Last sleep", "none yet"
     if report["next_sleep"]:
-        yield "Next sleep", times.next(report["next_sleep"])
+        yield "Next sleep", times.upcoming(report["next_sleep"])
     yield "Memory", f"{report['memory']['store']}, {'cannot be read' if report['memory']['error'] else 'ok'}"
     if report["next_due"]:
         yield "Next due", times.clock(report["next_due"])

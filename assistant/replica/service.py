@@ -318,11 +318,6 @@ class Replicator:
 
     # ------------------------------------------------------------------------------------------------------------ bases
 
-    def look_for_base(self) -> None:
-        """Look at once whether the base is where it was stored, as is done every hour."""
-        self._look_at = None
-        self._wake.set()
-
     async def _look_for_base(self) -> None:
         """Begin again if the base is not where it was stored any more, such as in a bucket that somebody emptied."""
         if self._look is not None and self._look.done():

@@ -148,7 +148,7 @@ class SearchIndex:
         self._names.update(names)
         self.read_to.update(read_to)
         self._take(fresh)
-        if self.store.can_seal and len(self._unsealed) >= SEAL_AFTER_UNITS * (1 + is_search):
+        if self.store.can_seal and len(self._unsealed) >= SEAL_AFTER_UNITS * (2 if is_search else 1):
             self.seal()
 
     def _end_of(self, stream: int) -> tuple[int, int, bool]:

@@ -38,9 +38,10 @@ _TYPES = {
 
 # A comment after code; one with a quotation mark may be text, and stays.
 _REMARK = re.compile(rb" // [^\"'`\n]*$", re.MULTILINE)
-# Line breaks that neither JavaScript nor the text of a template needs; a semicolon before a brace.
+# Line breaks that neither JavaScript nor the text of a template needs.
 _BREAK = re.compile(rb"(?<=[;{(\[>])\n++|(?<!\n)\n++(?=[<})\]?:|&.])|(?<=\})\n++(?=\$\{)")
-_LAST = re.compile(rb";(?=\s*\})")
+# The last semicolon of a block.
+_LAST_SEMICOLON = re.compile(rb";(?=\s*\})")
 _AROUND = re.compile(rb"(?<!\s)\s+(?=[{};,])|(?<=[{};,])\s+")
 # Spaces that code does not need; no text of the page has them (`tests/unit/test_page_modules.py`).
 SPACED = re.compile(
@@ -109,7 +110,7 @@ def _condensed(name: str, content: bytes) -> bytes:
     joined = b"".join(kept)
     if name.endswith(".css"):
         return _AROUND.sub(b"", joined)
-    return _LAST.sub(b"", SPACED.sub(rb"\1\2\3", _REMARK.sub(b"", joined)))
+    return _LAST_SEMICOLON.sub(b"", SPACED.sub(rb"\1\2\3", _REMARK.sub(b"", joined)))
 
 
 def _page_file(name: str, content: bytes) -> PageFile:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from assistant.core.calendar import utc_now
 from assistant.core.errors import CorruptStore, ReplicaLost
-from assistant.replica.service import Replicator
 from assistant.settings.settings import load_settings
 from assistant.wire.replica import build_replica_reader, is_base_due_by
 from tests.support.command_line import run_in_process
@@ -31,12 +31,23 @@ def _files(place: Path) -> list[str]:
     return sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file())
 
 
-async def _new_base(
-    running: LiveApp, place: Path, cause: Callable[[Replicator], None] = Replicator.request_base
-) -> list[str]:
+class _Clock:
+    """The time of this machine, and the hours that were waited."""
+
+    def __init__(self) -> None:
+        self._waited = timedelta()
+
+    def __call__(self) -> datetime:
+        return utc_now() + self._waited
+
+    def wait_an_hour(self) -> None:
+        self._waited += timedelta(hours=1)
+
+
+async def _new_base(running: LiveApp, place: Path, cause: Callable[[], None] | None = None) -> list[str]:
     """Have a new base made, and return its files once those before it are gone."""
     before = set(_files(place))
-    cause(replicator(running))
+    (cause or replicator(running).request_base)()
     async with asyncio.timeout(SECONDS):
         while not (now := set(_files(place))) or now & before:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
@@ -46,7 +57,8 @@ async def _new_base(
 async def test_bases_are_kept_in_a_folder_and_one_that_was_cut_or_altered_is_refused(tmp_path: Path, url: str) -> None:
     home, place, elsewhere = tmp_path / "home", tmp_path / "place", tmp_path / "elsewhere"
     there = {"ASSISTANT_REPLICA__BASES": str(place)}
-    async with replicated(home, url, **there) as running:
+    clock = _Clock()
+    async with replicated(home, url, now=clock, **there) as running:
         await running.say("before")
         await running.wait_idle()
         (first,) = _files(place)
@@ -63,19 +75,19 @@ async def test_bases_are_kept_in_a_folder_and_one_that_was_cut_or_altered_is_ref
         # It still has its owner, who acknowledges.
         await running.say("last")
         # The owner finds out that it was found damaged, or is gone, says so, and makes another.
-        (third,) = await _new_base(running, place, Replicator.look_for_base)
+        (third,) = await _new_base(running, place, clock.wait_an_hour)
         await running.say("with a third")
         (place / third).unlink()
         status = await asyncio.to_thread(run_in_process, home, "replica", "status", **replica_environ(url, **there))
         assert status.returncode == 1 and "The whole copy is GONE" in status.out
         (place / "home").rename(place / "away")
         (place / "home").touch()
-        replicator(running).look_for_base()
+        clock.wait_an_hour()
         async with asyncio.timeout(SECONDS):
             while not any("is tried again" in problem for problem in running.app.problems()):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         (place / "home").unlink()
-        await _new_base(running, place, Replicator.look_for_base)
+        await _new_base(running, place, clock.wait_an_hour)
         await running.say("with another")
         assert not running.app.problems()
     # Where the folder has no setting, the server's list says where it is.

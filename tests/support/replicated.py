@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
+from datetime import datetime
 from pathlib import Path
 
 from assistant.backup.restore import RestoredHome
@@ -33,8 +34,10 @@ def replica_settings(home: Path, url: str, **more: str) -> Settings:
 
 
 @asynccontextmanager
-async def replicated(home: Path, url: str, *script: object, **more: str) -> AsyncIterator[LiveApp]:
-    async with run_app(home, *script, now=utc_now, **replica_environ(url, **more)) as running:
+async def replicated(
+    home: Path, url: str, *script: object, now: Callable[[], datetime] = utc_now, **more: str
+) -> AsyncIterator[LiveApp]:
+    async with run_app(home, *script, now=now, **replica_environ(url, **more)) as running:
         assert running.app.replica is not None
         yield running
 

@@ -87,8 +87,8 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
 
 
 def _days_until(times: FoundTimes, items: Sequence[ListedItem], now: datetime | None) -> str:
-    """Counted in days of the calendar, until a day that is named or that of what is planned; what names neither cannot
-    be."""
+    """Return the number of days until a day that is named, else until what is planned under these words; `CANNOT` if
+    there is neither."""
     asked = read_cues().patterns["days_until"].sub("", fold(times.text)).strip(" ?")
     planned = [item.due for item in matching(subject_words(asked), items) if item.due and not item.done]
     if not times.of_kind("day"):  # "until Christmas" alone may be a list's name

@@ -58,10 +58,19 @@ _PRONOUNS = {"me": "moi", "m'": "moi", "nous": "nous", "le": "le", "la": "la", "
 
 
 @dataclass(frozen=True, slots=True)
+class OrderForm:
+    """How a whole sentence asks for something, and how it is ordered: by `order`, or by the verb of the sentence."""
+
+    language: str
+    pattern: re.Pattern[str]
+    order: str
+
+
+@dataclass(frozen=True, slots=True)
 class OrderForms:
     """What `order_forms.toml` holds."""
 
-    forms: tuple[tuple[str, re.Pattern[str]], ...]  # language, and the form of the whole sentence
+    forms: tuple[OrderForm, ...]
     imperatives: Mapping[str, Mapping[str, str]]  # by language
     words: Mapping[str, str]
     slips: Mapping[str, frozenset[str]]  # words by what they are with a letter less
@@ -82,7 +91,11 @@ def read_forms() -> OrderForms:
             slips.setdefault(short, set()).add(word)
     return OrderForms(
         tuple(
-            (row["language"], lazy_regex(join_fragments("order_forms", "form", row["pattern"], data["fragments"])))
+            OrderForm(
+                row["language"],
+                lazy_regex(join_fragments("order_forms", "form", row["pattern"], data["fragments"])),
+                row.get("order", ""),
+            )
             for row in data["form"]
         ),
         {language: pairs(text) for language, text in irregular.items()},
@@ -108,15 +121,17 @@ def spell_order(text: str) -> str:
     if stops := _STOPS_ALARM.match(folded):
         group = next(name for name in ("one", "two", "three") if stops[name])
         return f"cancel {_COUNTDOWN.sub('timer', bare[stops.start(group) : stops.end(group)])}"
-    for language, pattern in read_forms().forms:
-        if match := pattern.fullmatch(folded):
-            return " ".join(_as_order(language, bare, match).split())
+    for form in read_forms().forms:
+        if match := form.pattern.fullmatch(folded):
+            return " ".join(_as_order(form, bare, match).split())
     return plain
 
 
-def _as_order(language: str, plain: str, match: re.Match[str]) -> str:
-    groups = match.groupdict()
+def _as_order(form: OrderForm, plain: str, match: re.Match[str]) -> str:
+    language, groups = form.language, match.groupdict()
     rest = plain[match.start("rest") : match.end("rest")]
+    if form.order:
+        return f"{form.order} {rest}"
     pronoun = (groups.get("pronoun") or "").strip()
     if gerund := groups.get("gerund"):
         return f"{gerund}{'e' if gerund[-1] in 'vgkcs' else ''} {rest}"
@@ -124,10 +139,7 @@ def _as_order(language: str, plain: str, match: re.Match[str]) -> str:
     irregular = read_forms().imperatives.get(language, {})
     if language == "de" and verb not in irregular and (split := _PARTICLES.fullmatch(verb)):
         particle, verb = split[1].replace("zuruck", "zurück"), split[2]
-    other = irregular.get(verb)
-    if other == "set" and match.end("verb") <= match.start("rest"):
-        other = None  # "nudge me at 7" orders; "a nudge at 7" is what is wanted
-    written = other or _regular(language, plain, verb)
+    written = irregular.get(verb) or _regular(language, plain, verb)
     if language == "fr":
         written += groups.get("joined") or (f"-{_PRONOUNS[pronoun]}" if pronoun else "")
     elif language == "es":
