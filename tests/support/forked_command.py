@@ -30,6 +30,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import tzlocal
+
 _ROOT = Path(__file__).parents[2]
 _COMMAND = (sys.executable, "-m", "tests.support.forked_command")
 # What `chat`, `run` and the commands that only look import, late imports included.
@@ -210,6 +212,7 @@ def _become(order: dict[str, Any], pipes: list[int]) -> None:
     if order["terminal"]:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     time.tzset()
+    tzlocal.reload_localzone()
     tempfile.tempdir = None
     sys.argv = ["assistant", *order["arguments"]]
 
