@@ -121,7 +121,6 @@ class FleetHost:
                 log.info("released a home", home=running.home)
             del self._homes[running.home], self._ports[running.home]
         elif held is None:
-            log.warning("the lease of a home was lost", home=running.home)
             running.abandon()
         elif held.moves or held.is_full:
             if running.is_leaving:

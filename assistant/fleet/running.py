@@ -90,7 +90,10 @@ class RunningHome:
             self._serving.terminate()
 
     def abandon(self) -> None:
-        """Kill it: another host may have the home now. Nothing acknowledged is lost."""
+        """Kill it, and say so once: another host may have the home now. Nothing acknowledged is lost."""
+        if self._task.done() or self._task.cancelling():
+            return
+        log.warning("the lease of a home was lost", home=self.home)
         self._is_closing = True
         self._task.cancel()
 
