@@ -1,5 +1,5 @@
-"""What several files about bridges and the replica are given. Those about other servers have fixtures of these names of
-their own."""
+"""What several files about bridges, archives and the replica are given. Those about other servers have fixtures of
+these names of their own."""
 
 from __future__ import annotations
 
@@ -58,3 +58,27 @@ def pair() -> Iterator[PostgresPair]:
 @pytest.fixture
 def url(pair: PostgresPair) -> str:
     return pair.new_database()
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a bucket on a server of this process."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    address = "http://{}:{}".format(*server.get_host_and_port())
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in {
+            "AWS_ENDPOINT_URL": address,
+            "AWS_ACCESS_KEY_ID": "AKIAKEY",
+            "AWS_SECRET_ACCESS_KEY": "thesecretkey",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_CONFIG_FILE": str(tmp_path_factory.mktemp("aws") / "none"),
+            "no_proxy": "127.0.0.1",
+        }.items():
+            environment.setenv(name, value)
+        boto3.client("s3").create_bucket(Bucket="shelf")
+        yield "s3://shelf/of/this home"
+        server.stop()

@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import socket
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyrage
 import pytest
-from moto.server import ThreadedMotoServer
 
 from assistant.core.errors import ArchiveMissing, ArchiveUnavailable
 from tests.support.archive_storage import (
@@ -31,29 +29,6 @@ from tests.support.store_home import NOW, StoreHome
 NAME = "peer%3Atelegram%3A7/3.jsonl.gz"
 DATA = b"what was said " * 1000
 OTHER = b"something else"
-
-
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a bucket on a server of this process."""
-    import boto3
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    address = "http://{}:{}".format(*server.get_host_and_port())
-    with pytest.MonkeyPatch.context() as environment:
-        for name, value in {
-            "AWS_ENDPOINT_URL": address,
-            "AWS_ACCESS_KEY_ID": "AKIAKEY",
-            "AWS_SECRET_ACCESS_KEY": "thesecretkey",
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_CONFIG_FILE": str(tmp_path_factory.mktemp("aws") / "none"),
-            "no_proxy": "127.0.0.1",
-        }.items():
-            environment.setenv(name, value)
-        boto3.client("s3").create_bucket(Bucket="shelf")
-        yield "s3://shelf/of/this home"
-        server.stop()
 
 
 @pytest.fixture(params=["home", "folder", "file", "memory", "s3"])

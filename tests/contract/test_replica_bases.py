@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from assistant.archive.object_store import FsspecFolder, LocalDurability
 from assistant.core.calendar import utc_now
 from assistant.core.errors import CorruptStore, ReplicaLost
 from assistant.settings.settings import load_settings
+from assistant.store.files import make_directory, sync_file
 from assistant.wire.replica import build_replica_reader, is_base_due_by
 from tests.support.command_line import run_in_process
 from tests.support.replicated import (
@@ -96,6 +98,29 @@ async def test_bases_are_kept_in_a_folder_and_one_that_was_cut_or_altered_is_ref
     with pytest.raises(ReplicaLost):
         async with replicated(home, url, **there):
             pass
+
+
+async def test_bases_are_kept_in_an_s3_bucket_and_a_home_is_restored_from_there(
+    tmp_path: Path, url: str, s3: str
+) -> None:
+    there = {"ASSISTANT_REPLICA__BASES": f"{s3}/bases"}
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    async with replicated(home, url, **there) as running:
+        await running.say("kept in a bucket")
+    folder = FsspecFolder(there["ASSISTANT_REPLICA__BASES"], SECONDS, LocalDurability(make_directory, sync_file))
+    (name,) = folder.list_names("home")
+    await restore(elsewhere, url, tmp_path / "download", **there)
+    assert "kept in a bucket" in contents(elsewhere)
+    async with replicated(elsewhere, url, **there) as running:
+        folder.remove(f"home/{name}")
+        found = await asyncio.to_thread(run_in_process, elsewhere, "replica", "status", **replica_environ(url, **there))
+        assert found.returncode == 1 and "The whole copy is GONE" in found.out
+        replicator(running).request_base()
+        async with asyncio.timeout(SECONDS):
+            while not await asyncio.to_thread(folder.list_names, "home"):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+    detached = await asyncio.to_thread(run_in_process, elsewhere, "replica", "detach", **replica_environ(url), **there)
+    assert "is deleted" in detached.out and folder.list_names("home") == []
 
 
 def test_a_new_one_is_due_once_a_night(tmp_path: Path) -> None:
