@@ -59,11 +59,13 @@ def serve_homes(name: str | None, folder: Path | None, listen: str, domain: str,
         from assistant.replica.postgres import ReplicaDatabase
 
         stop = _stop_event()
-        await asyncio.to_thread(prepare_forking)
+        hides = await asyncio.to_thread(prepare_forking)
         options = HostOptions(name, folder, address, port, most, environment, max(idle, 0.0))
         print_remark(f"The host {name} runs homes of the fleet in {folder}. Ctrl-C stops them all.")
+        if not hides:
+            print_remark("This system allows no user namespaces, so a home can see the folders of the others.")
         url = settings.values.replica.url.get_secret_value()
-        await FleetHost(tables, options, partial(ReplicaDatabase, url), start_home).run(stop)
+        await FleetHost(tables, options, partial(ReplicaDatabase, url), partial(start_home, hides=hides)).run(stop)
 
     try:
         with home_lock(folder / ".host"):

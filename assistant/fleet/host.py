@@ -32,8 +32,8 @@ _SPARE_SECONDS = 2.0
 STARTS_AT_ONCE = 2 * (os.cpu_count() or 1)
 _PORTS = 20_000
 _MEASURE_EVERY = 30.0
-# A home that was woken before it was stopped stays for so long: what woke it is about to reach it.
-_ACTIVE_SECONDS = 10.0
+# A home that has started, or was woken before it was stopped, stays for so long: what woke it is about to reach it.
+_ACTIVE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +135,8 @@ class FleetHost:
 
     async def _stop_if_idle(self, running: RunningHome, is_asleep: bool) -> None:
         """Stop a home that nobody needs, at the next look after routers were told to wake it first."""
+        if running.is_starting:
+            self._keep_active(running)
         due = running.find_next_due()
         if running.idle_step == "announced":
             if due is not None and is_asleep:
@@ -143,12 +145,15 @@ class FleetHost:
                 return
             # A router woke it in time, or somebody came to it by another way.
             running.idle_step = "active"
-            running.active_until = asyncio.get_running_loop().time() + _ACTIVE_SECONDS
+            self._keep_active(running)
         if is_asleep and running.idle_step != "stopping":
             await self._tables.wake(running.home.lower())
         elif due is not None and running.idle_step == "active":
             running.idle_step = "announced"
             await self._tables.mark_asleep(running.home, self._process, running.epoch, due)
+
+    def _keep_active(self, running: RunningHome) -> None:
+        running.active_until = asyncio.get_running_loop().time() + _ACTIVE_SECONDS
 
     async def _take_free(self) -> None:
         options = self._options

@@ -58,7 +58,7 @@ class RunningHome:
         self._quota, self._idle_minutes = quota, idle_minutes
         self.is_leaving = False
         self.idle_step: Literal["active", "announced", "stopping"] = "active"  # routers are told before it is stopped
-        self.active_until = 0.0  # by the loop's clock: it was woken before it was stopped
+        self.active_until = 0.0  # by the loop's clock: whoever woke it may still come
         self._is_restarting = False
         self._begun_at = time.time_ns()
         self._serving: BaseProcess | None = None

@@ -172,12 +172,17 @@ def test_a_machine_is_lost_and_another_host_has_all_that_was_acknowledged(tmp_pa
                 _check_quotas(fleet, again)
 
 
+@pytest.mark.timeout(300)
 def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
     tmp_path: Path, pair: PostgresPair
 ) -> None:
     fleet = Fleet(tmp_path, pair.new_database())
     with fleet.host("m1") as first:
         first.wait_for("assistant chat")
+        # It does not see what is beside its own folder.
+        (first.folder / "bob").mkdir()
+        seen = Path(f"/proc/{lock_holder(first.folder / 'alice')}/root") / first.folder.relative_to("/")
+        assert [path.name for path in seen.iterdir()] == ["alice"] and (seen / "alice" / "script.db").exists()
         _keys(first).parent.mkdir(parents=True)
         _keys(first).write_text("old")
         assert _say(first, "said on m1") == 202

@@ -192,4 +192,6 @@ def _someone(folder: Path) -> dict[str, Any]:
         return {}
     nobody = pwd.getpwnam("nobody")
     os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    # A home of a fleet reaches the server, too, and has no more rights to the files of others than an ordinary user.
+    folder.chmod(0o755)
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
