@@ -275,6 +275,7 @@ def _cannot(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pla
 
 @cache
 def plans() -> dict[str, Reader]:
+    """Return what carries out each kind of order, by the name of its intent."""
     return {
         "add": add,
         "ask": ask,

@@ -138,6 +138,7 @@ class Phrases:
 
 @cache
 def read_phrases() -> Phrases:
+    """Return phrases.toml, with months, weekdays and numbers in several languages put into its patterns."""
     data = tomllib.loads(PHRASES_FILE.read_text(encoding="utf-8"))
     data["fragments"] |= {"calendar": "|".join((*MONTHS, *WEEKDAYS)), "number": "|".join(NUMBER_WORDS)}
 
