@@ -136,6 +136,8 @@ async def one_question(settings: Settings, text: str, session: str, json_out: bo
 
 
 async def from_pipe(settings: Settings, session: str, json_out: bool) -> int:
+    """Answer standard input line by line, and return the exit code of all. Raises `LinkLost`: lines that were accepted
+    are kept."""
     async with open_link(settings) as link:
         before, printer = await read_unattended(link), Printer(json_out, indent=None)
         await remark_new_conversation(link, session)
@@ -243,6 +245,7 @@ class Printer:
     _knows_fallback: bool = False
 
     def show(self, result: Mapping[str, Any]) -> None:
+        """Print a result of `Link.result`: reply or JSON on standard output, errors and remarks on standard error."""
         if self.json_out:
             print_json(answer_as_json(result), indent=self.indent)
         elif not result["error"]:
