@@ -77,6 +77,7 @@ class People(DatabaseStore):
     # ------------------------------------------------------------------------------------------------------------ rooms
 
     def get_room(self, bridge: str, room: str) -> KnownRoom | None:
+        """Return what was decided about a room, None if nothing was."""
         return self._db.read_one(_read_room, "SELECT * FROM rooms WHERE bridge = ? AND room = ?", (bridge, room))
 
     def list_rooms(self) -> list[KnownRoom]:
@@ -168,6 +169,8 @@ def link_owner_account(db: Database, identity: Identity, now: datetime) -> Perso
 
 
 def admit_guest(db: Database, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
+    """Set the access of the guest with this account, created with this name if it is unknown; the owner's stays. Denying
+    also cancels the guest's reminders and schedules."""
     person = find_person(db, identity)
     if person is None:
         return _link_account(db, identity, _insert_person(db, name, "guest", state, now), now)
@@ -176,6 +179,7 @@ def admit_guest(db: Database, identity: Identity, name: str, state: AccessState,
 
 
 def set_room_state(db: Database, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
+    """Store the decision. "" keeps the room's name; a denied room's reminders and schedules are cancelled."""
     db.execute(
         "INSERT INTO rooms (bridge, room, name, state, decided_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (bridge, room)"
         " DO UPDATE SET state = excluded.state, name = iif(excluded.name = '', name, excluded.name),"

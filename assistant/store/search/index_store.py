@@ -59,6 +59,7 @@ class SqliteIndexStore:
     # ---------------------------------------------------------------------------------------------------------- reading
 
     def load(self) -> IndexContents:
+        """Return all but sealed postings and vectors, which are read when they are needed."""
         meta, sealed = self._load_pages()
         fresh = [
             UnsealedUnit(number, meta, vector, _stems(stems))
