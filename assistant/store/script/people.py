@@ -169,8 +169,8 @@ def link_owner_account(db: Database, identity: Identity, now: datetime) -> Perso
 
 
 def admit_guest(db: Database, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
-    """Set the access of the guest with this account, created with this name if it is unknown; the owner's stays. Denying
-    also cancels the guest's reminders and schedules."""
+    """Set the access of the guest with this account, created with this name if it is unknown; the owner's stays.
+    Denying also cancels the guest's reminders and schedules."""
     person = find_person(db, identity)
     if person is None:
         return _link_account(db, identity, _insert_person(db, name, "guest", state, now), now)
