@@ -200,6 +200,7 @@ class CalendarService:
         raise CalendarError(f"The calendar {name!r} is not in the settings any more. Nothing was changed.")
 
     def password_of(self, source: CalendarSource) -> str:
+        """Return "" if none is stored."""
         return read_passwords(self.settings.passwords).get(source.name, "")
 
     def _is_there(self) -> bool:
