@@ -64,6 +64,7 @@ def context_contradictions(values: SettingsValues, origins: Mapping[str, str]) -
 
 
 def web_search_contradictions(values: SettingsValues, origins: Mapping[str, str]) -> Iterator[str]:
+    """Yield sentences for people, each with where the setting was made (`origins`)."""
     search = values.web_search
     if search.provider == "searxng" and not search.url:
         origin = origins["web_search.provider"]
