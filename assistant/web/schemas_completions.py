@@ -62,6 +62,7 @@ class ClientMessage(_Lenient):
 
     @property
     def text(self) -> str:
+        """Its text parts, a paragraph each."""
         if isinstance(self.content, list):
             return "\n\n".join(part.text for part in self.content if part.text)
         return self.content or ""
