@@ -74,6 +74,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
         payloads: Sequence[Mapping[str, Any]] | None = None,
         ids: Sequence[str] | None = None,
     ) -> None:
+        """The three have the same length. An existing id is replaced."""
         for vector, payload, memory_id in zip(vectors, payloads or (), ids or (), strict=True):
             self._store.put(memory_id, payload, self._embedder, vector_to_bytes(np.asarray(vector)))
 
