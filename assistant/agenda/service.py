@@ -221,6 +221,7 @@ class AgendaService:
         return job
 
     def remove_schedule(self, job: Job, key: str, now: datetime) -> None:
+        """Raises `UsageError` if it has ended by now."""
         self.jobs.cancel(job.id, job.place.scope, "schedule", key, now)
         self._changed()
 

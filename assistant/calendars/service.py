@@ -109,6 +109,7 @@ class CalendarService:
 
     @property
     def worker(self) -> CalendarWorker:
+        """Return what runs one reading in a child process, under the current settings."""
         chosen = self.settings
         return CalendarWorker(self.reader.home, self.zone, chosen.timeout_seconds, chosen.max_megabytes * 2**20)
 

@@ -80,6 +80,7 @@ class AgendaHistory:
 
 
 def render_history(history: AgendaHistory, zone: tzinfo) -> str:
+    """Return what became of due times, and how many of other people's were missed or late."""
     lines = [_slot_line(slot, zone) for slot in history.slots] or ["Nothing was due yet."]
     others = [
         f"- of {scope}: {pluralize(count, 'due time')} missed or late"

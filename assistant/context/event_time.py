@@ -168,6 +168,7 @@ def asks_for_kinds(question: str) -> bool:
 
 
 def asks_for_order(question: str) -> bool:
+    """Return whether it asks in which order things were."""
     return bool(_ORDER.search(question))
 
 

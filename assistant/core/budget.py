@@ -59,6 +59,7 @@ class CapUsage:
 
     @property
     def is_near_limit(self) -> bool:
+        """From `WARNING_SHARE` of the cap on."""
         return self.used >= WARNING_SHARE * self.limit - _ROUNDING
 
     @property

@@ -56,6 +56,7 @@ class McpToolPin:
 
     @property
     def state(self) -> McpToolState:
+        """By what the server says now: any difference from what the owner approved is "changed"."""
         if self.seen is None:
             return "gone"
         if self.approved is None:

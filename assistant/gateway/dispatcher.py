@@ -136,6 +136,7 @@ class Dispatcher:
 
     @property
     def bridges(self) -> Mapping[str, Bridge]:
+        """By name; paused ones too."""
         return {name: managed.bridge for name, managed in self._managed.items()}
 
     def bridge_states(self) -> Mapping[str, Mapping[str, Any]]:

@@ -105,6 +105,7 @@ class CalendarReader:
             return db.read_all(_read_event, query, (from_, from_, from_, to, *likes, limit)) if db else []
 
     def find_event(self, ref: str) -> CalendarEvent | None:
+        """Return None if the event is gone from its calendar."""
         with self._open() as db:
             return db.read_one(_read_event, "SELECT * FROM events WHERE ref = ?", (ref,)) if db else None
 

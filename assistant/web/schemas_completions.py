@@ -68,6 +68,7 @@ class ClientMessage(_Lenient):
         return self.content or ""
 
     def media(self) -> tuple[Media, ...]:
+        """Raises `ValueError` for what is not sent along with the request."""
         parts = self.content if isinstance(self.content, list) else []
         return tuple(media for part in parts if (media := part.media()) is not None)
 

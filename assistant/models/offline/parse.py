@@ -314,6 +314,7 @@ def note_of(text: str) -> Note:
 
 
 def parse_clause(clause: str) -> Request:
+    """Return what one clause asks for; it is not split further."""
     return parse_sentence(Sentence(clause, blank_quotations(clause)))
 
 

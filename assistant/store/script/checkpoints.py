@@ -164,6 +164,7 @@ def finish_checkpoint(
 
 
 def update_checkpoint(db: Database, checkpoint_id: int, **columns: Any) -> None:
+    """Set columns, within a transaction."""
     db.update_rows("checkpoints", {"id": checkpoint_id}, **columns)
 
 

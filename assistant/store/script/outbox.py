@@ -185,6 +185,7 @@ class StuckItems(DatabaseStore):
         return self._db.read_one(_read_undelivered, sql, (item_id,))
 
     def delivery_state(self, key: str) -> DeliveryOutcome | None:
+        """Return None if nothing was ever sent under this key."""
         return self._db.read_one(_read_outcome, "SELECT state, error FROM outbox WHERE key = ?", (key,))
 
     def retry(self, item_id: int, now: datetime) -> bool:

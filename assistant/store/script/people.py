@@ -81,6 +81,7 @@ class People(DatabaseStore):
         return self._db.read_one(_read_room, "SELECT * FROM rooms WHERE bridge = ? AND room = ?", (bridge, room))
 
     def list_rooms(self) -> list[KnownRoom]:
+        """Return the rooms about which something was decided."""
         return self._db.read_all(_read_room, "SELECT * FROM rooms ORDER BY bridge, room")
 
     def decide_room(self, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
@@ -164,6 +165,7 @@ def find_person(db: Database, identity: Identity) -> Person | None:
 
 
 def link_owner_account(db: Database, identity: Identity, now: datetime) -> Person:
+    """Make the account the owner's, who is created with the first one. A guest left without an account is deleted."""
     owner = db.value("SELECT id FROM people WHERE role = 'owner'")
     return _link_account(db, identity, owner or _insert_person(db, OWNER_NAME, "owner", "allowed", now), now)
 
