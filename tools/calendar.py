@@ -30,6 +30,8 @@ Minutes = Annotated[int, Field(ge=1, le=MOST_MINUTES)]
 
 
 def calendar_reading_tools(calendars: CalendarService, result_bytes: int) -> list[Tool]:
+    """`result_bytes`: the longest result; what is left out is counted."""
+
     @tool(roles=OWNER_ONLY, touches={"reads"}, topic=TOPIC)
     async def find_events(context: ToolContext, when: Phrase = "", words: Phrase = "") -> str:
         """Find events in the calendar. when: a day or days as the person said it; the next seven days if empty. words:
@@ -105,11 +107,13 @@ def describe_event(event: CalendarEvent, calendars: CalendarService) -> str:
 
 
 def describe_span(event: CalendarEvent, calendars: CalendarService) -> str:
+    """Return its time in words, local, as in "Tuesday 2026-03-03 10:00 to 11:00"."""
     begins, ends = (utc_to_local(at, calendars.zone) for at in (event.starts, event.ends))
     return format_span(local_text(begins, event.all_day), local_text(ends, event.all_day))
 
 
 def local_text(at: datetime, all_day: bool) -> str:
+    """Return ISO 8601: a day, or a day with minutes."""
     return at.date().isoformat() if all_day else f"{at:%Y-%m-%dT%H:%M}"
 
 

@@ -35,6 +35,7 @@ EventRef = Annotated[str, Field(max_length=20)]
 
 
 def calendar_changing_tools(calendars: CalendarService) -> list[Tool]:
+    """Each call is asked about, and makes its change once per key."""
     changes = _Changes(calendars)
     return [
         _add_event_tool(changes),

@@ -21,6 +21,8 @@ Command = Annotated[str, bounded_text(_LONGEST_COMMAND, one_line=False)]
 
 
 def run_command_tool(sandbox: CommandSandbox, allowed: Sequence[str]) -> Tool:
+    """Every call is asked about, but for commands of `allowed`. Its timeout lies 5 s behind the sandbox's own."""
+
     def effect(context: ToolContext, command: str) -> str:
         return f"run {quote_text(command)} {sandbox.describe()}"
 

@@ -166,7 +166,7 @@ def tool(
 
     - `touches`: everything it may do; a call that does more than read needs the person's approval
       (`docs/approvals.md`).
-    - `words`: returns whether the person's own message asks for it.
+    - `words`: how the person's own message must match a call to count as asking for it; None: it never does.
     - `harmless`: returns whether a call with these arguments only reads and needs no approval.
     - `effect`: describes for people what a call will do; by default made from the arguments.
     - `topic`: with one, the tool is not in every prompt, but found by a search (`tools/tool_search.py`).

@@ -42,6 +42,8 @@ class FileToolDeps:
 
 
 def search_files_tool(files: FileToolDeps, zone: ZoneInfo, result_bytes: int) -> Tool:
+    """Indexes changed files first, for at most `_SECONDS_TO_CATCH_UP`; the result says how many are left."""
+
     @tool(roles=OWNER_ONLY, touches={"reads"}, timeout_seconds=_SECONDS_TO_CATCH_UP + 40, topic="files")
     async def search_files(
         context: ToolContext,
@@ -76,6 +78,8 @@ def _describe(hit: FileHit, zone: ZoneInfo) -> str:
 
 
 def write_file_tool(files: WorkspaceFiles) -> Tool:
+    """Writing the same text again changes nothing; an earlier text is kept in earlier/."""
+
     def effect(context: ToolContext, path: str, text: str) -> str:
         with refusals_explained(path):
             replaces = files.find_text(path) is not None

@@ -55,6 +55,7 @@ def _parts(path: str) -> list[str]:
 
 @contextlib.contextmanager
 def refusals_explained(path: str) -> Iterator[None]:
+    """A context that raises `FileRefused` as a `ToolError` that names the path."""
     try:
         yield
     except FileRefused as error:
@@ -74,6 +75,8 @@ class _Entry:
 
 
 def list_files_tool(folders: FileFolders, zone: ZoneInfo, result_bytes: int) -> Tool:
+    """A result longer than `result_bytes` says with which offset it goes on."""
+
     @tool(roles=OWNER_ONLY, touches={"reads"})
     async def list_files(context: ToolContext, path: str = "", offset: StorableInt = 0) -> str:
         """List a folder of the workspace; offset skips that many entries."""
@@ -138,6 +141,9 @@ class Page:
 
 
 def read_file_tool(folders: FileFolders, documents: DocumentReader, result_bytes: int) -> Tool:
+    """A page has at most `result_bytes`; documents are turned into text first. Raises `ToolError` if the file cannot be
+    read."""
+
     @tool(roles=OWNER_ONLY, touches={"reads"}, timeout_seconds=TIMEOUT_SECONDS + 5)
     async def read_file(context: ToolContext, path: str, offset: StorableInt = 0) -> str:
         """Read a file of the workspace, PDF and Office too; offset, in bytes, pages through it."""
@@ -220,6 +226,8 @@ _MOST_A_TURN = 10
 
 
 def send_file_tool(workspace: Path, files: WorkspaceFiles, turn_files: TurnFiles) -> Tool:
+    """The file as it is now is copied and sent with the turn's answer: later changes are not."""
+
     def effect(context: ToolContext, path: str) -> str:
         return f"send you the file {quote_text('/'.join(_parts(path)))}"
 

@@ -47,6 +47,8 @@ class HistoryResults:
 def find_messages(
     search: Search, query: str, limit: int, after: datetime | None, before: datetime | None, today: date, zone: ZoneInfo
 ) -> HistoryResults:
+    """Return the results that suit the question: around an event it names, the newest where it asks for the last time,
+    of many days where it asks for several, else the best. `after` and `before` leave the event out."""
     reference = find_event_reference(query) if after is None and before is None else None
     if reference is not None and (found := _around_event(search, query, reference, limit, today, zone)):
         return found

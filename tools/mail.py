@@ -48,6 +48,7 @@ _Address = Annotated[str, bounded_text(320)]
 def mail_tools(
     mail: MailAccounts, files: WorkspaceFiles, workspace: Path, zone: ZoneInfo, result_bytes: int
 ) -> list[Tool]:
+    """A mail is sent or saved once per key. `workspace`: where files to attach are."""
     return [
         _search_mail(mail, zone, result_bytes),
         _read_mail(mail, result_bytes),

@@ -51,6 +51,7 @@ class McpTool:
 
     @property
     def timeout_seconds(self) -> float:
+        """Longer than the server's own, whose failure says more."""
         return self.server.settings.timeout_seconds + _SECONDS_BESIDE
 
     @property
@@ -67,6 +68,7 @@ class McpTool:
 
     @property
     def asked_each_time(self) -> bool:
+        """Unless the server says that it only reads."""
         return not self._only_reads
 
     def pattern(self, arguments: Mapping[str, Any], context: ToolContext) -> ApprovalPattern:

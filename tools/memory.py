@@ -153,6 +153,8 @@ def add_journal_entry_tool(journal: Journal, history: StoredHistory, importance:
 
 
 def update_memory_tool(memory: MemoryService, history: StoredHistory) -> Tool:
+    """The corrected memory is replaced, not deleted; the newest message of the person is its source."""
+
     async def effect(context: ToolContext, reference: str, text: str) -> str:
         try:
             state = await memory.show(reference, context.scope)
@@ -185,6 +187,8 @@ _MAX_TEXT_LENGTH = 2000
 
 
 def forget_tool(erasure: ErasureService) -> Tool:
+    """Only prepares: nothing is erased before the person types the command with the code."""
+
     @tool(roles=ALL_ROLES, timeout_seconds=60.0, touches={"reads"})
     async def forget(
         context: ToolContext,

@@ -28,6 +28,8 @@ from tools.declaration import bounded_text, tool
 
 
 def edit_memory_file_tool(files: StoredMemoryFiles) -> Tool:
+    """Changes are stored with their key, and can be undone; called again, it shows the earlier change."""
+
     def effect(context: ToolContext, old: str, new: str) -> str:
         if not old:
             return f"add to MEMORY.md: {quote_text(new)}"
@@ -81,6 +83,8 @@ ProfileSummary = Annotated[str, bounded_text(2000)]
 
 
 def update_profile_tool(profiles: StoredProfiles, files: StoredMemoryFiles, zone: tzinfo) -> Tool:
+    """Attributes are added, and earlier values of one are kept with their dates."""
+
     @tool(
         effects="keyed",
         roles=ALL_ROLES,

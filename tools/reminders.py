@@ -65,6 +65,7 @@ class _Effects:
 
 
 def reminder_tools(reminders: AgendaService, days: AgendaDays) -> list[Tool]:
+    """Each change is made once per key. A result also warns if nothing will run when it is due."""
     effects = _Effects(reminders)
 
     @tool(

@@ -25,6 +25,8 @@ _FILES_SHOWN = 50
 
 
 def skill_tools(skills: Skills, folders: FileFolders, result_bytes: int) -> list[Tool]:
+    """Skills are only read: nothing of them is run."""
+
     @tool(roles=OWNER_ONLY, touches={"reads"}, topic=_TOPIC)
     async def list_skills(context: ToolContext) -> str:
         """List skills: instructions for kinds of work, by name and what each is for."""

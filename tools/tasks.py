@@ -26,6 +26,8 @@ _FIRST_WORDS = 120
 
 
 def close_requests_tool(requests: UserRequests, zone: ZoneInfo) -> Tool:
+    """Another request than the turn's own needs the person's word or approval."""
+
     def is_own(context: ToolContext, ids: list[int], **_: object) -> bool:
         """The model may close the request that the turn answers."""
         return all(turn_id_of_message(id) == context.turn for id in ids)
@@ -83,6 +85,8 @@ def _line(request: UserRequest, zone: ZoneInfo) -> str:
 
 
 def current_time_tool(zone: ZoneInfo) -> Tool:
+    """In the home's time zone."""
+
     @tool(roles=ALL_ROLES)
     def current_time(context: ToolContext) -> str:
         """The date and time now, where the owner lives."""

@@ -33,6 +33,8 @@ _DONE_SHOWN = 10
 
 
 def manage_todo_list_tool(todos: StoredTodos, zone: ZoneInfo) -> Tool:
+    """Each change is made once per key. Results survive compaction."""
+
     def effect(context: ToolContext, action: str, items: Sequence[str], ids: Sequence[int], list: str, due: str) -> str:
         texts = {todo.id: todo.text for todo in todos.list_todos(context.scope)}
         named = [f"{id} {quote_text(texts[id])}" if id in texts else str(id) for id in ids]

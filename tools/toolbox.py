@@ -152,6 +152,8 @@ TaskText = Annotated[str, bounded_text(8_000, one_line=False)]
 
 
 def delegate_tool(helpers: DelegationRunner) -> Tool:
+    """A call that a crash interrupted is reported, not repeated."""
+
     # Helpers cost as much as the turn itself, and cannot change anything.
     @tool(effects="once", roles=OWNER_ONLY, timeout_seconds=MAX_DELEGATE_SECONDS, touches={"reads"})
     async def delegate(context: ToolContext, tasks: list[TaskText]) -> str:

@@ -33,6 +33,9 @@ _RESULTS = 8
 def fetch_url_tool(
     fetcher: PageFetcher, documents: DocumentReader, files: WorkspaceFiles, zone: ZoneInfo, result_bytes: int
 ) -> Tool:
+    """The page's text is kept in the workspace, with its address and when it was read. An address of the person's own
+    message needs no approval."""
+
     def effect(context: ToolContext, url: str) -> str:
         split_address(url)
         return f"read the page {quote_text(url)}"
@@ -68,6 +71,8 @@ def fetch_url_tool(
 
 
 def search_web_tool(search: WebSearch, zone: ZoneInfo, result_bytes: int) -> Tool:
+    """Words of the person's own message need no approval, other words do."""
+
     def effect(context: ToolContext, query: str) -> str:
         return f"search the web for {quote_text(query)}"
 

@@ -65,6 +65,7 @@ class AgendaWatch:
 
     @property
     def grace(self) -> timedelta:
+        """How long a due time may have passed before it is a problem; zero where no daemon watches."""
         moment = max(self.punctuality.late_after, timedelta(seconds=_WATCHES * self.watch_seconds))
         return moment if self.is_served else timedelta(0)
 

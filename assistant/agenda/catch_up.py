@@ -81,6 +81,7 @@ class LatenessPolicy:
     quiet: QuietHours | None = None
 
     def next_allowed(self, at: datetime) -> datetime:
+        """Return the moment itself, or the end of the quiet hours it is in."""
         return at if self.quiet is None else self.quiet.next_allowed(at)
 
     def due_window(self, now: datetime) -> tuple[datetime | None, datetime]:

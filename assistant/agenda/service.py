@@ -79,6 +79,8 @@ class AgendaService:
     # ------------------------------------------------------------------------------------------------------ setting
 
     async def create_reminder(self, request: JobRequest, now: datetime) -> Job:
+        """Return the new reminder, or the one with the same key. Raises `UsageError` if text or time is refused, or if
+        too many wait."""
         text = strip_control_characters(request.text)
         _check_length(text, "reminder", MAX_REMINDER_CHARACTERS)
         return await self._set(replace(request, text=text, name=""), "reminder", now)
@@ -129,6 +131,7 @@ class AgendaService:
     async def change_reminder_from_tool(
         self, context: ToolContext, job_id: int, text: str, when: str, repeat: str
     ) -> Job:
+        """Change what is not "", with words as the person said them. Raises `UsageError`."""
         return await self.change_reminder(job_id, self._request_of_tool(context, text, when, repeat), context.now)
 
     def _request_of_tool(self, context: ToolContext, text: str, when: str, repeat: str) -> JobRequest:
@@ -141,9 +144,11 @@ class AgendaService:
     # ----------------------------------------------------------------------------------------------------- changing
 
     def list_reminders(self, scope: str) -> Sequence[Job]:
+        """Return active and paused ones, next due first."""
         return self.jobs.list_waiting(scope, "reminder")
 
     def list_recent(self, scope: str, since: datetime, *, limit: int) -> Sequence[tuple[Job, datetime]]:
+        """Return reminders that came since then and have ended, with when, newest first."""
         return self.jobs.list_recent(scope, since, limit=limit)
 
     async def change_reminder(self, job_id: int, request: JobRequest, now: datetime) -> Job:
@@ -195,11 +200,13 @@ class AgendaService:
         raise UsageError(f"It comes {describe_recurrence(spec)}: say how often it repeats now. Nothing was changed.")
 
     def cancel_reminder(self, job_id: int, scope: str, key: str, now: datetime) -> Job:
+        """Return it. Raises `UsageError` if the scope has none of that number."""
         job = self.jobs.cancel(job_id, scope, "reminder", key, now)
         self._changed()
         return job
 
     def list_schedules(self, scope: str) -> Sequence[Job]:
+        """Return active and paused ones, next due first."""
         return self.jobs.list_waiting(scope, "schedule")
 
     def find_schedule(self, name: str, scope: str) -> Job:
@@ -214,6 +221,7 @@ class AgendaService:
         return job
 
     def remove_schedule(self, job: Job, key: str, now: datetime) -> None:
+        """Raises `UsageError` if it has ended by now."""
         self.jobs.cancel(job.id, job.place.scope, "schedule", key, now)
         self._changed()
 

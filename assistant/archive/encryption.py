@@ -69,6 +69,7 @@ def change_with_age(secret: str, data: bytes, *, encrypts: bool) -> bytes:
 
 
 def main() -> int:
+    """The child process: see the module. Returns the exit code."""
     secret, _, data = sys.stdin.buffer.read().partition(b"\n")
     try:
         changed = change_with_age(secret.decode(), data, encrypts=sys.argv[1] == "encrypt")

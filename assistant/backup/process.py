@@ -67,6 +67,8 @@ async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind,
 
 
 def main() -> int:
+    """Make one backup at low priority, as the job on standard input says; returns the exit code. The result is JSON on
+    standard output; it stops when its parent ends."""
     os.nice(_NICENESS)
     os.umask(0o077)
     job = _JOB.validate_json(sys.stdin.buffer.readline())

@@ -67,6 +67,8 @@ class ConfiguredBridges:
         await self.retry_pending(dispatcher)
 
     async def retry_pending(self, dispatcher: Dispatcher) -> None:
+        """Try again to replace bridges whose settings changed. Waits for another change; never raises `StoreError`, but
+        logs it."""
         async with self._one_at_a_time:
             try:
                 await self._replace_due(dispatcher)

@@ -39,6 +39,8 @@ class RemoteFile:
 
 
 class RemoteFiles:
+    """Files of one network. After `_MAX_TRIES` errors a file counts as not delivered."""
+
     def __init__(self, network: str, download: Callable[[str, int], Awaitable[bytes | None]]) -> None:
         """`network`: its name, for people. `download` receives an address and a maximum size, returns None if the
         network refuses the file, and raises `BridgeError` if it fails."""

@@ -98,6 +98,7 @@ async def _add(client: DavClient, change: CalendarChange, zone: ZoneInfo, now: d
 
 
 def uid_of(change: CalendarChange) -> str:
+    """Return the UID of the event that a change makes: the same each time it is tried."""
     return str(uuid.uuid5(_NAMESPACE, change.key))
 
 

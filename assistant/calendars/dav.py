@@ -51,6 +51,8 @@ class DavError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DavAnswer:
+    """A server's answer. `address` is where it came from, after redirects."""
+
     address: str
     status: int
     headers: Mapping[str, str]
@@ -58,6 +60,7 @@ class DavAnswer:
 
     @property
     def text(self) -> str:
+        """The data as UTF-8; what is not is replaced."""
         return self.data.decode("utf-8-sig", "replace")
 
 
@@ -70,6 +73,7 @@ class DavResource:
     properties: Mapping[str, Any]  # found properties by prefixed name, such as "d:getetag"
 
     def text(self, name: str) -> str:
+        """Return the text of a property, "" without it."""
         element = self.properties.get(name)
         return "" if element is None else (element.text or "").strip()
 
@@ -82,6 +86,8 @@ class DavResource:
 
 @dataclass
 class DavClient:
+    """Requests to one source. Methods raise `DavError`."""
+
     source: CalendarSource
     password: str
     max_bytes: int
@@ -200,6 +206,7 @@ def sync_collection(token: str) -> str:
 
 
 def find_sync_token(answer: DavAnswer) -> str:
+    """Return the token of an answer to a sync report (RFC 6578), "" without one."""
     return next((element.text or "" for element in _root(answer).iterfind(f"{{{DAV}}}sync-token")), "").strip()
 
 

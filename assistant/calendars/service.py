@@ -109,6 +109,7 @@ class CalendarService:
 
     @property
     def worker(self) -> CalendarWorker:
+        """Return what runs one reading in a child process, under the current settings."""
         chosen = self.settings
         return CalendarWorker(self.reader.home, self.zone, chosen.timeout_seconds, chosen.max_megabytes * 2**20)
 
@@ -200,6 +201,7 @@ class CalendarService:
         raise CalendarError(f"The calendar {name!r} is not in the settings any more. Nothing was changed.")
 
     def password_of(self, source: CalendarSource) -> str:
+        """Return "" if none is stored."""
         return read_passwords(self.settings.passwords).get(source.name, "")
 
     def _is_there(self) -> bool:

@@ -78,6 +78,8 @@ def parse_text(source: CalendarSource, text: str, context: EventContext) -> tupl
 def event_context(
     source: CalendarSource, calendar: str, now: datetime, zone: ZoneInfo, addresses: frozenset[str] = frozenset()
 ) -> EventContext:
+    """Return what `read_events` needs: recurring events are expanded from `SPAN_BACK` before today to `SPAN_AHEAD`
+    after it."""
     midnight = datetime.combine(now.astimezone(zone).date(), time.min, zone).astimezone(UTC)
     own = mail_addresses([source.email, source.user]) | addresses
     return EventContext(source.name, calendar, zone, midnight - SPAN_BACK, midnight + SPAN_AHEAD, own)
@@ -204,6 +206,8 @@ class SourceReading:
         ]
 
     def parse_resource(self, collection: StoredCollection, url: str, tag: str, text: str) -> StoredResource:
+        """Return the resource with its events or contacts; what cannot be read is counted in `skipped`. Its text is
+        kept only if it repeats, to be expanded again later."""
         resource = StoredResource(url, collection.url, tag)
         if collection.kind == "contacts":
             contacts, skipped = read_contacts(text, self.source.name, url)

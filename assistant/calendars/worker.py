@@ -83,6 +83,8 @@ def _limit() -> None:
 
 
 def main() -> int:
+    """Do what standard input orders, with little memory, and write the answer as JSON; errors are in it, so that the
+    exit code is 0."""
     _limit()
     order = json.load(sys.stdin)
     try:

@@ -166,6 +166,7 @@ def read_or_wait(settings: Settings, source: CalendarSource) -> None:
 
 
 def save_sources(settings: Settings, sources: Sequence[CalendarSource]) -> None:
+    """Replace all calendars in config.toml, which is made if there is none; comments elsewhere in it stay."""
     values: list[dict[str, Any]] = [source.model_dump(mode="json", exclude_defaults=True) for source in sources]
     change_config_file(settings.home, lambda text: set_key(text or CONFIG_HEADER, _SOURCES, values))
 

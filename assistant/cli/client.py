@@ -50,6 +50,7 @@ class SocketLink:
         return InboxReceipt(answer["inbox_id"], answer["message_id"], answer["duplicate"])
 
     async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:
+        """As the port says. Silence for longer than the other end's heartbeat is a `LinkLost`."""
         params: dict[str, str | int] = {"session": session}
         if inbox_id is not None:
             params["inbox_id"] = inbox_id
@@ -69,6 +70,7 @@ class SocketLink:
         await self._ask("POST", "/deliveries/ack", {"key": key})
 
     async def run_command(self, text: str, session: str) -> str:
+        """As the port says, and waits as long as the command may take."""
         from assistant.commands.catalog import max_seconds_of  # all commands: only where one was typed
 
         within = max(max_seconds_of(text), _ANSWERS_WITHIN)

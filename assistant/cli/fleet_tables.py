@@ -20,6 +20,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def load_fleet_settings() -> Settings:
+    """Return the settings. Raises `UsageError` if they name no replica, in whose database the fleet's tables are."""
     settings = load_effective_settings()
     if not settings.values.replica.url.get_secret_value():
         raise UsageError(f"There is no replica: {NO_URL} Nothing was changed.")
@@ -27,6 +28,7 @@ def load_fleet_settings() -> Settings:
 
 
 def require_name(name: str) -> None:
+    """Raises `UsageError` if it is no name of a home or host."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{name!r} is no name of a home or host: 1 to 64 letters, digits, dots, dashes and underscores, of which "
@@ -35,6 +37,7 @@ def require_name(name: str) -> None:
 
 
 def with_tables(settings: Settings, act: Callable[[FleetTables], Awaitable[T]], *, is_new: bool = False) -> T:
+    """Return what `act` does with the tables, in an event loop of its own. Unless `is_new`, the tables must exist."""
     from assistant.fleet.tables import FleetTables
 
     async def run() -> T:

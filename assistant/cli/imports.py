@@ -149,21 +149,7 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
     if not found.exists():
         raise UsageError(f"There is no file {path}. Nothing was imported.")
     if is_own_export(found) and is_new_home(settings.home) and not dry_run:
-        made = import_home(settings, found)
-        print_text(
-            f"Your data folder is made of {found.name}: {pluralize(made.messages, 'message')} of "
-            f"{pluralize(made.sessions, 'conversation')}, with all that was learned. Settings and keys are not in it."
-        )
-        return ImportReport(
-            id=None,
-            source="nocturne",
-            dry_run=False,
-            conversations=made.sessions,
-            messages=made.messages,
-            known=0,
-            entries=0,
-            rejected=[],
-        )
+        return _make_home(settings, found)
     with open_calendar_files(found, settings.values.calendar.max_megabytes * 2**20) as files:
         if files:
             return _joined(list(_import_calendars(files, dry_run=dry_run)))
@@ -178,11 +164,34 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
             f"Nothing in {found.name} is an export that is known here. Nothing was imported; `--kind` says what it is."
         )
     print_text("\n".join(_lines(run)))
+    return _report(run)
+
+
+def _make_home(settings: Settings, found: Path) -> ImportReport:
+    """Fill the new data folder from an export of another one."""
+    made = import_home(settings, found)
+    print_text(
+        f"Your data folder is made of {found.name}: {pluralize(made.messages, 'message')} of "
+        f"{pluralize(made.sessions, 'conversation')}, with all that was learned. Settings and keys are not in it."
+    )
+    return ImportReport(
+        id=None,
+        source="nocturne",
+        dry_run=False,
+        conversations=made.sessions,
+        messages=made.messages,
+        known=0,
+        entries=0,
+        rejected=[],
+    )
+
+
+def _report(run: _Run) -> ImportReport:
     rejected = [RejectedItem(where=record.where, why=record.why) for record in run.rejected]
     return ImportReport(
         id=run.id,
         source=run.source,
-        dry_run=dry_run,
+        dry_run=run.dry_run,
         conversations=run.conversations,
         messages=run.messages,
         known=run.known,

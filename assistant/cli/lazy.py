@@ -62,6 +62,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under the headings of the menu, without loading them; without a menu as click does."""
         if self._menu is None:
             super().format_commands(context, formatter)
             return
@@ -73,6 +74,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; an unknown command is a `UsageError` with the whole line that was probably meant."""
         try:
             return super().resolve_command(context, args)
         except click.UsageError as error:

@@ -61,9 +61,14 @@ class Link(Protocol):
         """A command of the table, as typed in a shell."""
         ...
 
-    async def stop(self, session: str) -> bool: ...
-    async def result(self, inbox_id: int) -> Mapping[str, Any]: ...
-    async def status(self) -> Mapping[str, Any]: ...
+    async def stop(self, session: str) -> bool:
+        """Stop the session's running turn; returns whether there was one."""
+
+    async def result(self, inbox_id: int) -> Mapping[str, Any]:
+        """The state of an accepted message and, once it is answered, the reply: the fields of `GET /v1/results/ID`."""
+
+    async def status(self) -> Mapping[str, Any]:
+        """What `assistant status --json` shows of the running assistant."""
 
 
 class InProcessLink:

@@ -77,6 +77,7 @@ def check_account(own: MailAccountSettings, current: Account, keys: dict[str, An
 
 
 def stored_password(own: MailAccountSettings, current: Account) -> str:
+    """Return the account's password, "" if none is stored."""
     if isinstance(current, MailAccountSettings):
         return current.password.get_secret_value()
     return read_passwords(own.passwords).get(current.name, "")
@@ -85,6 +86,7 @@ def stored_password(own: MailAccountSettings, current: Account) -> str:
 def store_account_password(
     home: Home, own: MailAccountSettings, account: Account, password: str, *, in_file: bool
 ) -> None:
+    """Store it in the system's keyring, or with `in_file` in secrets.toml."""
     if isinstance(account, MailAccountSettings):
         store_secret(home, f"{_SECTION}.password", password, in_file=in_file)
         return

@@ -144,6 +144,7 @@ def make_console() -> Console:
 
 
 def render_markdown(text: str) -> Markdown:
+    """Return what rich prints, without control characters."""
     from rich.markdown import Markdown
 
     # Addresses are written out: a link whose text says something else is a trap.

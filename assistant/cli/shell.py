@@ -79,6 +79,7 @@ def with_commands(group: CommandGroup, *commands: click.Command) -> CommandGroup
 
 
 def print_result(result: CommandResult, *, as_json: bool) -> None:
+    """Print the text as Markdown or the value as JSON on standard output, the remark on standard error."""
     if as_json:
         print_json(result.value)
     elif result.text:

@@ -45,6 +45,7 @@ class BackupItem:
 
 
 def backup_items(folder: BackupFolder) -> list[BackupItem]:
+    """Return all backups of the folder, oldest first, with their paths."""
     return [BackupItem(**asdict(backup), path=str(folder.path / backup.name)) for backup in folder.list_backups()]
 
 

@@ -81,27 +81,9 @@ def render_forget_preview(
     was asked for."""
     earlier = [line for finished in preview.finished for line in _finished_lines(finished)]
     if not preview:
-        kept = f"Only backups have it, and you keep them: {'; '.join(preview.backups)}."
-        nothing = f"Nothing {'more ' if earlier else ''}of that is kept anywhere."
-        if preview.leftovers:
-            nothing = "There is nothing to forget. The words are in places that forgetting leaves as they are:"
-        return [
-            *earlier,
-            f"{kept if preview.backups else nothing}{'' if preview.leftovers else ' Nothing was changed.'}",
-            *_leftover_lines(preview.leftovers),
-        ]
+        return [*earlier, *_nothing_lines(preview, more=bool(earlier))]
     lines = [*earlier, "Nothing was changed yet. This would be forgotten for good:"]
-    messages = tuple(_describe_message(message, preview.request, zone) for message in preview.first_messages)
-    copies = [place for place in preview.places if place.kind in _COPIES]
-    for place in preview.places:
-        if place in copies:
-            continue
-        known = messages if place.kind == MESSAGES_PLACE else _examples(place)
-        more = "; ..." if place.count > len(known) else ""
-        examples = f" ({'; '.join(known)}{more})" if shown and known else ""
-        lines.append(f"- {place.kind}: {place.count}{examples}")
-    if copies:
-        lines.append(f"- copies, and what was made of it: {', '.join(f'{p.kind} {p.count}' for p in copies)}")
+    lines += _place_lines(preview, zone, shown=shown)
     if preview.values and shown:
         lines.append("")  # or a reader of Markdown takes it for a part of the last item
         lines.append(f"Values that nothing else said, and that are searched for: {_listed(preview.values)}")
@@ -113,12 +95,7 @@ def render_forget_preview(
         )
         lines += [f"- {_one_line(text)}" for text in preview.related[:_RELATED]]
     if preview.came_from:
-        keeps = preview.request.keep_messages
-        it = "It" if len(preview.came_from) == 1 else "These"
-        fate = "stays, and nothing is learned of it again" if keeps else f"{it.lower()} would be forgotten, too"
-        count = pluralize(len(preview.came_from), "message")
-        lines.append(f"It came from {count}; {fate}{':' if shown else '.'}")
-        lines += [f"- {_describe_message(message, preview.request, zone)}" for message in preview.came_from if shown]
+        lines += _origin_lines(preview, zone, shown=shown)
     if code:
         lines.append("")  # or a reader of Markdown takes it for a part of the last item
         who = "type" if shown else "the user types"
@@ -126,6 +103,45 @@ def render_forget_preview(
         if preview.came_from and not preview.request.keep_messages:
             lines.append(f"To keep what it came from: /forget {code} --keep-message")
     return lines
+
+
+def _nothing_lines(preview: ErasurePreview, *, more: bool) -> list[str]:
+    """Why nothing would go. `more`: than what was forgotten before."""
+    kept = f"Only backups have it, and you keep them: {'; '.join(preview.backups)}."
+    nothing = f"Nothing {'more ' if more else ''}of that is kept anywhere."
+    if preview.leftovers:
+        nothing = "There is nothing to forget. The words are in places that forgetting leaves as they are:"
+    return [
+        f"{kept if preview.backups else nothing}{'' if preview.leftovers else ' Nothing was changed.'}",
+        *_leftover_lines(preview.leftovers),
+    ]
+
+
+def _place_lines(preview: ErasurePreview, zone: tzinfo, *, shown: bool) -> list[str]:
+    """How much would go from each place, with examples; copies together in the last line."""
+    lines = []
+    messages = tuple(_describe_message(message, preview.request, zone) for message in preview.first_messages)
+    copies = [place for place in preview.places if place.kind in _COPIES]
+    for place in preview.places:
+        if place in copies:
+            continue
+        known = messages if place.kind == MESSAGES_PLACE else _examples(place)
+        more = "; ..." if place.count > len(known) else ""
+        examples = f" ({'; '.join(known)}{more})" if shown and known else ""
+        lines.append(f"- {place.kind}: {place.count}{examples}")
+    if copies:
+        lines.append(f"- copies, and what was made of it: {', '.join(f'{p.kind} {p.count}' for p in copies)}")
+    return lines
+
+
+def _origin_lines(preview: ErasurePreview, zone: tzinfo, *, shown: bool) -> list[str]:
+    """The messages that it came from, and what becomes of them."""
+    keeps = preview.request.keep_messages
+    it = "It" if len(preview.came_from) == 1 else "These"
+    fate = "stays, and nothing is learned of it again" if keeps else f"{it.lower()} would be forgotten, too"
+    count = pluralize(len(preview.came_from), "message")
+    head = f"It came from {count}; {fate}{':' if shown else '.'}"
+    return [head, *(f"- {_describe_message(message, preview.request, zone)}" for message in preview.came_from if shown)]
 
 
 def _examples(place: ErasureMatches) -> tuple[str, ...]:

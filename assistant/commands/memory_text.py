@@ -72,6 +72,7 @@ def render_memory_hits(hits: Sequence[MemoryHit], zone: tzinfo) -> str:
 
 
 def render_memory_search(found: Sequence[MemoryHit] | MemorySearchExplanation, zone: tzinfo) -> str:
+    """Return one line a memory; an explanation has the words searched before, and each hit's score."""
     if not isinstance(found, MemorySearchExplanation):
         return render_memory_hits(found, zone)
     words = [f"{word} (also {', '.join(like)})" if like else word for word, like in found.words.items()]
@@ -120,6 +121,7 @@ def _as_of_empty_note(then: MemoriesAsOf, zone: tzinfo) -> str:
 
 
 def render_memory(state: MemoryState, zone: tzinfo) -> str:
+    """Return a memory with its journal entries, for `show`."""
     entries = ", ".join(str(entry.id) for entry in state.entries)
     made_of = f"\nJournal entries: {entries}. `/why {state.reference}` shows what was said." if state.memory.id else ""
     return f"{_memory_block(state, zone)}{made_of}"
@@ -138,6 +140,7 @@ def _memory_block(state: MemoryState, zone: tzinfo) -> str:
 
 
 def render_provenance(chain: MemoryProvenance, zone: tzinfo) -> str:
+    """Return a memory with the messages it was made of, then its versions, for `why`."""
     lines = [_memory_block(chain, zone)]
     for said in chain.said:
         lines += ["", *_said_lines(said, zone)]
@@ -171,6 +174,7 @@ def render_correction(done: CorrectionResult) -> str:
 
 
 def render_memory_counts(counts: MemoryCounts, zone: tzinfo) -> str:
+    """Return the counts, the last sleep and the store's size (bytes) as a list."""
     kinds = ", ".join(pluralize(number, kind) for kind, number in counts.kinds.items())
     size = "" if counts.storage.size is None else f", memory.db {counts.storage.size:,} bytes"
     slept = counts.last_sleep

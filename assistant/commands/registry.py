@@ -66,6 +66,7 @@ class CommandRegistry:
         return [f"/{name}" for name in (*self.root.commands, *argv_words.ALIASES)]
 
     def grantable_roles(self) -> dict[str, frozenset[str]]:
+        """The roles that may be granted each command, by the name that settings use."""
         return grantable_roles(self.root)
 
     async def run(

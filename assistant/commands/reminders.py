@@ -80,6 +80,7 @@ class AgendaHistory:
 
 
 def render_history(history: AgendaHistory, zone: tzinfo) -> str:
+    """Return what became of due times, and how many of other people's were missed or late."""
     lines = [_slot_line(slot, zone) for slot in history.slots] or ["Nothing was due yet."]
     others = [
         f"- of {scope}: {pluralize(count, 'due time')} missed or late"
@@ -113,14 +114,17 @@ def load_history(context: CommandContext, kind: JobKind | None, job_id: int | No
 
 
 def command_key(context: CommandContext) -> str:
+    """Return a key under which what the command does is done once, however often it is sent."""
     return f"command:{context.session}:{context.now.isoformat()}"
 
 
 def delivery_target(context: CommandContext) -> DeliveryTarget:
+    """Return where what the command makes is delivered: where it was typed."""
     return DeliveryTarget(context.session, context.scope, context.bridge, context.target or context.session)
 
 
 def job_item(context: CommandContext, job: Job) -> JobItem:
+    """Return the job with its next time in words."""
     return JobItem.model_validate(job).model_copy(update={"when": context.stores.agenda.describe_due(job)})
 
 

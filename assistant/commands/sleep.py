@@ -143,6 +143,7 @@ _ENDS = {
 
 
 def render_sleep_report(report: SleepReport | SleepItem | None, zone: tzinfo, now: datetime) -> str:
+    """Return when it began (home time), how long it took, how it ended, and a line for each thing it did."""
     if report is None:
         return "No sleep yet."
     begun = f"{report.started_at.astimezone(zone):%Y-%m-%d %H:%M}"

@@ -81,6 +81,7 @@ class CommandResult:
 
     @property
     def text_and_remark(self) -> str:
+        """Both as one Markdown text, for places that show only one."""
         # Its own paragraph: below a list it would be part of the last line.
         return "\n\n".join(filter(None, [self.text, self.remark]))
 
@@ -146,6 +147,7 @@ class TableCommand(click.Command):
         return TypeAdapter(self._result or get_type_hints(self.callback)["return"])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Also keep what was typed, and know in an error which command it is of."""
         ctx.meta[_TYPED] = typed = _join_phrases(self, args)
         try:
             return super().parse_args(ctx, list(typed))
@@ -216,6 +218,8 @@ class CommandGroup(click.Group):
         self.is_free_text = is_free_text
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the name of the command that is implied before the words, as the class says. Raises `click.UsageError` if
+        a word may be a misspelt command or a text."""
         if ctx.resilient_parsing:  # a shell asks what may follow: nothing is meant yet
             return super().parse_args(ctx, args)
         own_flags = {*ctx.help_option_names, *(name for option in self.params for name in option.opts)}

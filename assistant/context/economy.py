@@ -71,6 +71,7 @@ class CallForecast:
 
     @property
     def calls_until_cold(self) -> float:
+        """Expected number of calls with a warm cache before the next cold one."""
         return (1.0 - self.cold_share) / max(self.cold_share, 0.001)
 
 

@@ -128,6 +128,8 @@ class EventReference:
 
 
 def find_event_reference(question: str) -> EventReference | None:
+    """Return the event that a question refers to ("a week before I moved"), None if it refers to none. `count` is 0 and
+    `unit` "" without a distance."""
     match = _EVENT.search(question)
     if match is None:
         return _find_reference_elsewhere(question)
@@ -166,6 +168,7 @@ def asks_for_kinds(question: str) -> bool:
 
 
 def asks_for_order(question: str) -> bool:
+    """Return whether it asks in which order things were."""
     return bool(_ORDER.search(question))
 
 

@@ -85,6 +85,7 @@ class Pressure:
 
     @property
     def ratio(self) -> float:
+        """Share of the fullest budget: tokens, bytes or images; 1 is full."""
         return max(self.shares.values())
 
     def describe(self) -> str:
@@ -157,10 +158,12 @@ def message_bytes(message: Message) -> int:
 
 
 def message_images(message: Message) -> int:
+    """Return how many images are sent with the message; those without data are not."""
     return sum(1 for media in message.media if media.kind == "image" and media.data) if message.media else 0
 
 
 def utf8_length(text: str) -> int:
+    """Return bytes. Lone surrogates, which cannot be encoded, count three."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 

@@ -31,6 +31,7 @@ class Rhythm:
 
     @property
     def calls_a_day(self) -> float:
+        """An estimate that begins at `_PRIOR_CALLS_A_DAY` and follows the person's calls the more days are known."""
         return (len(self.gaps) + _PRIOR_DAYS * _PRIOR_CALLS_A_DAY) / (self.days + _PRIOR_DAYS)
 
     def share_longer(self, seconds: float, *, hour: int | None = None, idle: float = 0.0) -> float:

@@ -162,6 +162,7 @@ class TokenCounter:
 
     @property
     def factor(self) -> float:
+        """What counts are multiplied by, learned from what the provider reported; 1 before that."""
         return self.calibration.factor if self.calibration else 1.0
 
     def with_calibration(self, calibration: TokenCalibration) -> TokenCounter:
@@ -172,6 +173,8 @@ class TokenCounter:
         return math.ceil(tokens * self.factor)
 
     def count_text(self, text: str) -> int:
+        """Return an uncorrected count. Texts above `_EXACT_CHARS` are counted from samples; without a vocabulary, from
+        characters."""
         if self.encode is None:
             return estimate_tokens(text)
         if len(text) <= _EXACT_CHARS:
@@ -198,6 +201,7 @@ class TokenCounter:
         return sum(self.count_text(text) for text in texts if isinstance(text, str))
 
     def count_tools(self, tools: Sequence[ToolSpec]) -> int:
+        """Return an uncorrected count of their declarations."""
         return sum(
             TOKENS_PER_CALL + self.count_text(f"{tool.name} {tool.description} {_compact(tool.schema)}")
             for tool in tools

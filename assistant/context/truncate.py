@@ -48,6 +48,7 @@ class TruncationPolicy:
 
     @property
     def allowed(self) -> int:
+        """In the unit of `kind`."""
         return int(self.limit * self.allowance)
 
 

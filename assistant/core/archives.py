@@ -83,7 +83,8 @@ class ObjectStore(Protocol):
     def get(self, url: str) -> FetchedObject:
         """Raises `ArchiveMissing` if there is no such object."""
 
-    def exists(self, url: str) -> bool: ...
+    def exists(self, url: str) -> bool:
+        """Return whether there is such an object; its data is not read."""
 
     def is_local(self, url: str) -> bool:
         """Return whether it is a file on this machine. Never raises."""

@@ -54,10 +54,12 @@ class CapUsage:
 
     @property
     def share(self) -> float:
+        """1 is used up, and so is a cap of zero."""
         return self.used / self.limit if self.limit else 1.0
 
     @property
     def is_near_limit(self) -> bool:
+        """From `WARNING_SHARE` of the cap on."""
         return self.used >= WARNING_SHARE * self.limit - _ROUNDING
 
     @property
@@ -65,6 +67,7 @@ class CapUsage:
         return self.reached or self.used >= self.limit - _ROUNDING
 
     def amount(self, value: float) -> str:
+        """Return the value in the cap's unit, dollars or tokens."""
         return f"${value:,.2f}" if self.setting.endswith("_usd") else f"{value:,.0f} tokens"
 
     def describe(self) -> str:

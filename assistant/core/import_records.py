@@ -82,6 +82,7 @@ class ImportRun:
 
 
 def batch_to_json(batch: ImportedBatch) -> dict[str, Any]:
+    """Return what `batch_from_json` reads."""
     return {
         "source": batch.source,
         "id": batch.external_id,

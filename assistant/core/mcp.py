@@ -35,10 +35,12 @@ class McpToolDefinition:
 
     @property
     def digest(self) -> str:
+        """SHA-256 (hex) of all that the server says about the tool: it changes with any of it."""
         return hashlib.sha256(_dump(self).encode()).hexdigest()
 
     @property
     def size(self) -> int:
+        """Characters of its JSON, as a model would read it."""
         return len(_dump(self))
 
 
@@ -54,6 +56,7 @@ class McpToolPin:
 
     @property
     def state(self) -> McpToolState:
+        """By what the server says now: any difference from what the owner approved is "changed"."""
         if self.seen is None:
             return "gone"
         if self.approved is None:

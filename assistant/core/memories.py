@@ -55,6 +55,7 @@ class Memory:
 
     @property
     def is_current(self) -> bool:
+        """Whether no later one has replaced it."""
         return self.until is None
 
     @property

@@ -24,7 +24,8 @@ from assistant.core.profiles import Profile
 class NearestMemories(Protocol):
     """The queries needed to decide on entries; raises as `Memories` does."""
 
-    async def get(self, memory_id: str) -> Memory | None: ...
+    async def get(self, memory_id: str) -> Memory | None:
+        """Return None if there is no such memory."""
 
     async def all(self, scope: str | None = None) -> list[Memory]:
         """Return all memories, or those of a scope, including superseded ones, oldest first."""
@@ -55,7 +56,8 @@ class Memories(NearestMemories, Protocol):
         """Re-embed at most `limit` memories after the embedder changed, and return how many remain. The previous
         embedder serves queries until none remain."""
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        """Stop the store's process, if it runs."""
 
 
 class ConsolidationsPort(Protocol):
@@ -143,7 +145,8 @@ class MemoryFilesPort(Protocol):
         """Replace MEMORY.md if it still equals `base`, and store an `UndoableEdit`. Raises `StaleView` if it was edited
         meanwhile, and `UsageError` if the text exceeds its limit."""
 
-    def read_daily_note(self, scope: str, day: date) -> str: ...
+    def read_daily_note(self, scope: str, day: date) -> str:
+        """Return the note of that day, or "" if there is none."""
 
     def append_daily_note(
         self, scope: str, day: date, time: str, lines: Sequence[str], key: str, *, cycle: int | None = None

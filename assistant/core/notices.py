@@ -331,6 +331,7 @@ class NoticeKind(Enum):
 
     @property
     def form(self) -> NoticeForm:
+        """Its wording, and to whom and where it goes."""
         return self.value
 
     def fill(self, once: object = "", *, buttons: tuple[Button, ...] = (), **values: Any) -> Notice:

@@ -63,7 +63,8 @@ class Model(Protocol):
         Raises only `ModelError`; closing the iterator aborts the call. `session` and `turn` attribute the cost.
         """
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        """Close the connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,9 @@ class Tool(Protocol):
 class ModelFactsPort(Protocol):
     """Limits that providers reported for their models, persisted across restarts."""
 
-    def limits(self, model: str) -> ModelLimits | None: ...
+    def limits(self, model: str) -> ModelLimits | None:
+        """Return None if the provider was never asked."""
+
     def set_limits(self, model: str, limits: ModelLimits, now: datetime) -> None: ...
 
 
@@ -219,8 +222,11 @@ class ModelFactsPort(Protocol):
 class BreakersPort(Protocol):
     """Circuit breakers, persisted across restarts (F07)."""
 
-    def get(self, name: str) -> CircuitBreaker: ...
+    def get(self, name: str) -> CircuitBreaker:
+        """Return a closed breaker if nothing failed."""
+
     def record_failure(self, name: str, error: str, limit: int, now: datetime) -> CircuitBreaker:
         """Count a failure; opens the breaker at `limit` consecutive ones."""
 
-    def record_success(self, name: str) -> None: ...
+    def record_success(self, name: str) -> None:
+        """Close the breaker and forget its failures."""

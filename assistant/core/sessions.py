@@ -82,6 +82,7 @@ def is_imported(session: str) -> bool:
 
 
 def session_scope(session: str) -> str:
+    """Return the scope of what is said there: the owner's sessions share one, any other session is its own."""
     return OWNER_SCOPE if session_role(session) == "owner" else session
 
 

@@ -67,7 +67,8 @@ class Journal(Protocol):
     def interrupt_cycles(self) -> None:
         """Mark running cycles as interrupted. Called at start-up: only one process runs cycles at a time."""
 
-    def begin_cycle(self, trigger: str, now: datetime) -> int: ...
+    def begin_cycle(self, trigger: str, now: datetime) -> int:
+        """Return the id of a new, running cycle; others that still run are marked as interrupted."""
 
     def save_cycle(self, report: SleepReport) -> None:
         """Replace the stored report of a cycle."""
@@ -96,7 +97,9 @@ class Conversation(Protocol):
     `recover_after_crash` repairs a crash in between.
     """
 
-    def recover_after_crash(self, now: datetime) -> RecoveryResult: ...
+    def recover_after_crash(self, now: datetime) -> RecoveryResult:
+        """At start-up, bring index and view up to the end of the logs, set torn last lines aside, mark interrupted
+        compactions as failed, and return the turns to continue and those just answered."""
 
     # inbox
     def accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
@@ -112,7 +115,9 @@ class Conversation(Protocol):
     def list_arrival_times(self, session: str, since: datetime) -> list[datetime]:
         """Return when a session's messages since a time arrived, oldest first."""
 
-    def inbox_item(self, inbox_id: int) -> InboxItem | None: ...
+    def inbox_item(self, inbox_id: int) -> InboxItem | None:
+        """Return None if there is no such item."""
+
     def inbox_item_of(self, message_id: int) -> InboxItem | None:
         """Return the inbox item whose message has this id."""
 
@@ -137,7 +142,8 @@ class Conversation(Protocol):
     def start_tool(self, turn: Turn, call: ToolCall, now: datetime) -> None:
         """Record that a tool is about to run."""
 
-    def list_tool_runs(self, turn: Turn) -> list[ToolRun]: ...
+    def list_tool_runs(self, turn: Turn) -> list[ToolRun]:
+        """Return the tool runs of a turn in the order they were started."""
 
     def last_volatile(self, session: str) -> str:
         """Return the volatile block of the session's newest turn, or ""."""
@@ -168,12 +174,14 @@ class Conversation(Protocol):
         """Log and show waiting messages that will not be answered, and mark their items superseded."""
 
     # the view
-    def load_view(self, session: str) -> ContextView: ...
+    def load_view(self, session: str) -> ContextView:
+        """Return the session's current view; empty if there is no such session."""
 
     def find_log_places(self, message_ids: Sequence[int]) -> dict[int, LogLocation]:
         """Return the log locations of messages; unknown ids are omitted."""
 
-    def report_usage(self, session: str, prefix_rev: int, prompt_tokens: int, last_message_id: int) -> None: ...
+    def report_usage(self, session: str, prefix_rev: int, prompt_tokens: int, last_message_id: int) -> None:
+        """Store what the provider counted, for the prompt up to that message. May be lost in a power cut."""
 
     def hide_messages(self, session: str, message_ids: Sequence[int], now: datetime, *, by: str = "owner") -> LogRecord:
         """Hide messages from the view and log it (kind undo). Increments prefix_rev."""
@@ -275,7 +283,8 @@ class Outbox(Protocol):
     def find_open(self, item_id: int) -> OutboxItem | None:
         """Return the current item, or None if it is not to be sent any more."""
 
-    def set_state(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None: ...
+    def set_state(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
+        """Set an item's state. Changing to `sending` without an error counts as an attempt."""
 
     def give_up(
         self, item_id: int, state: OutboxState, error: str, notice: OutgoingMessage | None, now: datetime
@@ -296,7 +305,8 @@ class Outbox(Protocol):
     def count_open(self, bridge: str) -> int:
         """Return the number of pending and sending items of a bridge."""
 
-    def list_by_turn(self, turn: str) -> list[OutboxItem]: ...
+    def list_by_turn(self, turn: str) -> list[OutboxItem]:
+        """Return what a turn sends, in any state, oldest first."""
 
     def list_media(self, key: str, scope: str) -> tuple[Media, ...]:
         """Return the files of a delivery, in any state; none if there is none."""

@@ -41,12 +41,14 @@ class FoundTimes:
 
     @property
     def has_clock(self) -> bool:
+        """Whether a time of day follows from it."""
         return any(
             piece.kind in ("clock", "part") or (piece.kind == "delta" and piece.minutes) for piece in self.pieces
         )
 
     @property
     def has_day(self) -> bool:
+        """Whether a day follows from it."""
         return bool(self.of_kind("day", "delta"))
 
     @property

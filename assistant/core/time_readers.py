@@ -61,6 +61,7 @@ class TimePiece:
 
 
 def number_of(word: str | None) -> int:
+    """Return the number of digits or of a number word; 1 for any other word and None ("an hour")."""
     word = (word or "").strip().lower()
     return int(word) if word.isdigit() else NUMBERS.get(word, 1)
 

@@ -276,6 +276,8 @@ def _limit() -> None:
 
 
 def main() -> int:
+    """Extract the text of standard input as the format in the first argument says, and write it in pages; returns the
+    exit code. A reason for people is on standard error."""
     _limit()
     clock = time.monotonic
     if "background" in sys.argv[2:]:

@@ -155,6 +155,7 @@ class FleetTables(PostgresSession):
         return bool(await self._change("DELETE FROM nocturne_fleet_homes WHERE home = %s", home))
 
     async def list_homes(self) -> list[FleetHome]:
+        """Return all homes by name. A lease counts as held by the database's clock."""
         query = (
             "SELECT home, epoch, host, address, until, wanted, until > clock_timestamp(), "
             f"CASE WHEN next_due > clock_timestamp() THEN next_due END, {_IS_FULL}, memory_mb, disk_mb, monthly_usd, "
@@ -301,6 +302,7 @@ class FleetTables(PostgresSession):
         return homes
 
     async def list_hosts(self) -> list[FleetHostRow]:
+        """Return all hosts by name, dead ones too, each with the number of homes whose lease it holds."""
         query = (
             f"SELECT host, address, seen_at, is_draining, {_IS_ALIVE}, (SELECT count(*) FROM nocturne_fleet_homes h "
             "WHERE h.host = r.host AND until > clock_timestamp()) FROM nocturne_fleet_hosts r ORDER BY host"

@@ -46,15 +46,19 @@ class BridgeOperations:
         return await asyncio.gather(*(self._status(name, reports[name]) for name in self._networks()))
 
     async def pause(self, name: str) -> str:
+        """Return what to tell the owner. Also paused after a restart. Raises `UsageError` if the network is not set
+        up."""
         await self.dispatcher.pause(self._running(name).name)
         return f"{name} is paused: nothing is received or sent there. What is written there meanwhile waits."
 
     async def resume(self, name: str) -> str:
+        """Return what to tell the owner. Raises `UsageError` if the network is not set up."""
         await self.dispatcher.resume(self._running(name).name)
         self.dispatcher.retry_now(name)
         return f"{name} is running again."
 
     async def reload(self, name: str) -> str:
+        """Return what to tell the owner. Raises `SettingsError`, and `StoreError` if it could not be replaced yet."""
         await self.reload_bridge(name)
         return f"{name} runs with the current settings."
 

@@ -120,6 +120,7 @@ class Dispatcher:
                 await self._stop(self._managed[name], SHUTDOWN_TIMEOUTS)
 
     async def resume(self, name: str) -> None:
+        """Undo a pause, also the stored one; the bridge runs on return if the daemon is up."""
         async with self._changing:
             self._states.set_paused(name, False)
             if name in self._managed:
@@ -135,6 +136,7 @@ class Dispatcher:
 
     @property
     def bridges(self) -> Mapping[str, Bridge]:
+        """By name; paused ones too."""
         return {name: managed.bridge for name, managed in self._managed.items()}
 
     def bridge_states(self) -> Mapping[str, Mapping[str, Any]]:

@@ -59,6 +59,7 @@ class InlineText:
 
     @classmethod
     def parse(cls, markdown: str, references: Mapping[str, Any]) -> InlineText:
+        """Parse one paragraph's Markdown; `references` are the link definitions of its document."""
         tokens: list[Token] = []
         PARSER.inline.parse(markdown, PARSER, {"references": dict(references)}, tokens)
         text, opened, spans, whole = "", list[tuple[int, str, str]](), list[_Span](), list[_Span]()

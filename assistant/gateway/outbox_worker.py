@@ -88,9 +88,11 @@ class OutboxWorker:
 
     @property
     def error(self) -> str:
+        """Why some delivery pauses; "" if none does."""
         return next((pause.error for pause in self._pauses.values() if pause.error), "")
 
     def start(self) -> None:
+        """Start sending, or only wake it if it runs."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run(), name=f"outbox {self.bridge.name}")
         self.wake()

@@ -118,6 +118,7 @@ def check_settings(problems: Sequence[str], settings: Settings | None) -> Iterat
 
 
 def check_daemon(serving: DaemonState) -> Finding:
+    """A process that holds the data folder but does not answer is a problem; none at all is a note."""
     who = f"process {serving.holder}" if serving.holder else "a process"
     if not serving.served:
         return Finding("daemon", "note", "the assistant is not running", advise_to_stay())
@@ -144,6 +145,7 @@ def check_stale_socket(serving: DaemonState, *, fix: bool) -> Iterator[Finding]:
 
 
 def check_home_exists(home: Path, folder_list: Path) -> Finding:
+    """A folder that was there before and is gone is a problem; one not made yet is a note."""
     if home.is_dir():
         return Finding("data folder", "ok", str(home))
     if is_home_missing(home, folder_list):
@@ -152,6 +154,7 @@ def check_home_exists(home: Path, folder_list: Path) -> Finding:
 
 
 def check_permissions(home: Path, *, fix: bool) -> Iterator[Finding]:
+    """Yield one finding: which files others can read, a problem unless `fix` closes them. Raises `StoreError`."""
     exposed = find_exposed_files(home)
     if not exposed:
         yield Finding("permissions", "ok", "closed to others")
@@ -167,6 +170,7 @@ def check_permissions(home: Path, *, fix: bool) -> Iterator[Finding]:
 
 
 def check_databases(home: Path) -> Iterator[Finding]:
+    """Yield a finding for each database that exists; one that cannot be opened is a problem."""
     for name in DATABASE_NAMES:
         if (home / name).is_file():
             yield from run_check(name, partial(_check_database, home / name), "")
@@ -247,6 +251,7 @@ def _system_has_zone() -> bool:
 
 
 def check_provider(settings: Settings) -> Finding:
+    """Looks at the settings only, and calls nobody: a missing key is a problem, offline mode a note."""
     provider = settings.provider
     if provider == "offline":
         return Finding(
@@ -347,6 +352,7 @@ async def check_command_sandbox(sandbox: CommandSandbox | None) -> list[Finding]
 
 
 def is_installed(module: str) -> bool:
+    """Return whether it can be imported, without importing it."""
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:

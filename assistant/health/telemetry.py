@@ -29,11 +29,14 @@ class TelemetrySetup:
     exporter: OtlpTracer | None = None
 
     def close(self) -> None:
+        """Send the remaining spans, waiting only briefly."""
         if self.exporter is not None:
             self.exporter.close()
 
 
 def open_telemetry(settings: TelemetrySettings) -> TelemetrySetup:
+    """Return metrics, and spans too if they are on. A missing optional package is a problem of the result, not an
+    error."""
     metrics = Metrics()
     if settings.traces == "off":
         return TelemetrySetup(metrics, metrics)

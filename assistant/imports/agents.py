@@ -197,6 +197,7 @@ def _is_heartbeat(text: str) -> bool:
 
 
 def read_markdown(stream: BinaryIO, name: str, modified: datetime, options: ReadOptions) -> Iterator[Read]:
+    """Yield one conversation, its texts dated at noon of the day in the file name, else `modified`."""
     path = PurePath(name)
     source: ImportSource = "markdown"
     at = modified

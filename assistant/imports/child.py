@@ -71,6 +71,7 @@ def _read_all(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def main() -> int:
+    """The child process: see the module. The exit code is 0 even if something was refused, which the output says."""
     for kind, most in ((resource.RLIMIT_AS, MAX_MEMORY), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
         try:
             resource.setrlimit(kind, (most, most))

@@ -44,6 +44,7 @@ class Utf8Stream:
         self._start = start
 
     def read(self, size: int = -1) -> bytes:
+        """Return b"" only at the end. `size` limits what is read, so the result may be longer."""
         if size == 0:
             return b""
         block, self._start = self._start or self._stream.read(size), b""

@@ -55,6 +55,7 @@ def clean_words(value: Any) -> str:
 
 
 def clean_title(value: Any, otherwise: str) -> str:
+    """Return one line of at most `MAX_TITLE` characters; `otherwise` if it is empty or no text."""
     title = " ".join(clean_words(value[:10_000]).split()) if isinstance(value, str) else ""
     return title[:MAX_TITLE] or otherwise
 

@@ -62,6 +62,8 @@ class _Chat:
 
 
 def read_telegram(stream: BinaryIO, options: ReadOptions) -> Iterator[Read]:
+    """Yield batches of each chat, and records that cannot be read, of an export of one chat or of all. A file that was
+    cut off gives what it has."""
     chat, owner_id = _Chat(), ""
     try:
         for path, value in read_objects(stream, {_ALL, _LEFT, _ONE}):

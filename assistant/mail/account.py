@@ -31,6 +31,7 @@ class MailServer:
 
     @property
     def security(self) -> Literal["tls", "starttls", "none"]:
+        """How the connection is encrypted: as the settings say, else by the port. "none" only to this machine."""
         if self.tls != "auto":
             # A password never crosses a network in the clear, whatever the settings say.
             return "starttls" if self.tls == "none" and not is_loopback(self.host) else self.tls

@@ -48,10 +48,12 @@ class OutgoingMail:
 
 
 def message_id(key: str, domain: str) -> str:
+    """Return the Message-ID of what has this key: the same at each try. `domain` is the sender's."""
     return f"<{hashlib.sha256(key.encode()).hexdigest()[:40]}@{domain}>"
 
 
 def is_address(text: str) -> bool:
+    """Return whether it is a bare address, without a name."""
     return _ADDRESS.fullmatch(text) is not None
 
 
@@ -69,6 +71,8 @@ def message_ids(text: str) -> tuple[str, ...]:
 
 
 def compose(mail: OutgoingMail, sender: str, sender_name: str, identity: str, now: datetime) -> bytes:
+    """Return the mail as bytes (RFC 5322): the text as it is and as HTML, then the files. `identity` is its
+    Message-ID."""
     message = EmailMessage(policy=email.policy.SMTP.clone(max_line_length=990, refold_source="long"))
     message["From"] = Address(_line(sender_name), addr_spec=sender)
     message["To"] = [Address(addr_spec=address) for address in mail.to]
@@ -97,6 +101,7 @@ def compose(mail: OutgoingMail, sender: str, sender_name: str, identity: str, no
 
 
 def reply_subject(subject: str) -> str:
+    """Return the subject with one "Re:"."""
     text = _line(subject)
     return text if text.casefold().startswith("re:") else f"Re: {text}".strip()
 

@@ -81,6 +81,7 @@ class MailQuery:
     unread: bool = False
 
     def criteria(self) -> str:
+        """The IMAP search for it (RFC 3501); "ALL" without conditions."""
         wanted: dict[str, Any] = {
             "text": _plain(self.text),
             "from_": _plain(self.sender),
@@ -114,6 +115,7 @@ class ImapConnection:
             log_in(self.server.user, self.server.password, None)
 
     def close(self) -> None:
+        """Log out as far as the server still answers. Never raises."""
         with contextlib.suppress(*_FAILURES):
             if self._box is not None:
                 self._box.client.logout()
@@ -163,6 +165,7 @@ class ImapConnection:
             return use
 
     def folders(self) -> list[str]:
+        """Return the folders that can be opened, by their names on the server."""
         with self._explained():
             return [it.name for it in self._box.folder.list() if "\\noselect" not in map(str.casefold, it.flags)]
 
@@ -177,9 +180,11 @@ class ImapConnection:
         return [found for found in self._uids(f"UID {uid + 1}:*") if found > uid]
 
     def unseen(self) -> list[int]:
+        """Return the UIDs of unread mails in the open folder."""
         return self._uids("UNSEEN")
 
     def find(self, message_id: str) -> list[int]:
+        """Return the UIDs of mails with this Message-ID in the open folder."""
         return self._uids(str(AND(header=H("Message-ID", _plain(message_id)))))
 
     def heads(self, uids: Sequence[int]) -> list[MailHead]:

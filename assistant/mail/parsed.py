@@ -23,6 +23,7 @@ class ReceivedFile:
     data: str | None
 
     def content(self) -> bytes:
+        """Decoded; empty if the data was not read."""
         return base64.b64decode(self.data or "")
 
 

@@ -39,6 +39,7 @@ class MailPlace:
 
     @classmethod
     def parse(cls, text: str) -> MailPlace:
+        """Read "Archive:17", as a search shows it. Raises `MailError`."""
         folder, colon, uid = text.strip().rpartition(":")
         if not colon or not folder or not uid.isdecimal() or len(uid) > 10:
             raise MailError(f"{text[:80]!r} names no mail; a search shows names such as Archive:17.", refused=True)
@@ -54,6 +55,8 @@ class FoundMails:
 
 @dataclass(frozen=True, slots=True)
 class MailService:
+    """One account. Methods raise `MailError`."""
+
     account: MailAccount
     documents: DocumentReader = field(default_factory=DocumentReader)
     clock: Callable[[], datetime] = utc_now

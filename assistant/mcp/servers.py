@@ -48,6 +48,7 @@ class McpServer:
 
     @property
     def first_line(self) -> Mapping[str, Any]:
+        """What the child process is told first. It has secrets, so it is never logged."""
         it = self.settings
         return {
             "name": self.name,
@@ -61,6 +62,7 @@ class McpServer:
         }
 
     def uses(self, tool: str) -> bool:
+        """Return whether the settings select the tool, by name or by a pattern such as `read_*`."""
         return any(fnmatchcase(tool, pattern) for pattern in self.settings.tools)
 
     def only_reads(self, tool: str) -> bool:

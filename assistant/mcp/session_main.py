@@ -264,6 +264,8 @@ async def _run() -> str:
 
 
 def main() -> None:
+    """Serve one server until the input ends, then kill all it started. Its last line on standard error says why it
+    ended."""
     logging.disable()  # the SDK logs what servers send
     try:
         # Written last: the parent shows the last line.

@@ -74,6 +74,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
         payloads: Sequence[Mapping[str, Any]] | None = None,
         ids: Sequence[str] | None = None,
     ) -> None:
+        """The three have the same length. An existing id is replaced."""
         for vector, payload, memory_id in zip(vectors, payloads or (), ids or (), strict=True):
             self._store.put(memory_id, payload, self._embedder, vector_to_bytes(np.asarray(vector)))
 
@@ -103,6 +104,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
         return None if row is None else _hit(row)
 
     def list(self, filters: Mapping[str, Any] | None = None, top_k: int | None = 100) -> Batches:
+        """Return one batch, as Mem0 expects it; `top_k` None for all."""
         return [[_hit(row) for row in self._store.list_memories(_scope(filters), limit=top_k)]]
 
     def search(
@@ -138,6 +140,7 @@ class LocalVectorStore(VectorStoreBase):  # type: ignore[misc]
         return [self.collection_name]
 
     def delete_col(self) -> None:
+        """Delete all memories; the collection itself stays."""
         self.reset()
 
     def col_info(self) -> dict[str, Any]:
@@ -204,6 +207,7 @@ class Mem0HistoryAdapter:
         """Do nothing."""
 
     def get_last_messages(self, session_scope: str, limit: int = 10) -> list[dict[str, Any]]:
+        """Return none: messages are in the log, not here."""
         return []
 
     def reset(self) -> None:
@@ -238,12 +242,14 @@ class Mem0Adapter(Mem0):  # type: ignore[misc]
         self.add(memory.text, user_id=_GIVEN_KEY, metadata={**memory_metadata(memory), _GIVEN_KEY: real}, infer=False)
 
     def change(self, memory: Memory) -> None:
+        """Replace text and metadata, and compute the vector anew."""
         self.update(memory.id, text=memory.text, metadata=memory_metadata(memory))
 
     def drop(self, memory_id: str) -> None:
         self.delete(memory_id)
 
     def recall(self, memory_id: str) -> Memory | None:
+        """Return None if there is no such memory."""
         item = self.get(memory_id)
         if item is None:
             return None
@@ -303,6 +309,7 @@ class VectorBackend:
         return self.open_server(_collection_name(embedder), dimensions)
 
     def unavailable_error(self, error: Exception) -> MemoryUnavailable:
+        """Return the error to raise for a failure of the server."""
         # Only the first line: further ones may quote the data.
         message = (str(error).splitlines() or [""])[0][:200]
         where = urlsplit(self.url).hostname or "the address in `[memory] store_url`"

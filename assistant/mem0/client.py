@@ -102,6 +102,7 @@ class MemoryProcess(ChildProcess):
         return dump_json(message)
 
     def failure(self, fault: ChildFault, detail: str) -> MemoryUnavailable:
+        """As in the base class: `MemoryUnavailable`, whatever went wrong."""
         if fault == "refused":
             return MemoryUnavailable(detail)
         if fault == "silent":

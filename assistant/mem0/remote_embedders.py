@@ -109,6 +109,7 @@ class RemoteEmbedder:
 
     @property
     def dimensions(self) -> int:
+        """Asked once, with a probe text. Raises like `embed`."""
         if not self._dimensions:
             self._dimensions = len(self._ask(["dimensions"], probe=True)[0])
         return self._dimensions

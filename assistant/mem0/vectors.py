@@ -24,7 +24,8 @@ class Embedder(Protocol):
         """Return its identity, such as "wordllama:256": vectors of the same name can be compared."""
 
     @property
-    def dimensions(self) -> int: ...
+    def dimensions(self) -> int:
+        """Length of its vectors."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return an array (texts, dimensions) of rows of length 1. Raises `MemoryUnavailable` if a provider does not

@@ -107,6 +107,8 @@ class AnthropicModel:
         session: str | None = None,
         turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
+        """As the port says. The model's limits are asked for before, if nothing is known of them; a missing key is a
+        `ModelError` of kind "auth"."""
         if not self._has_key:
             raise ModelError(NO_KEY, kind="auth", provider=self.provider)
         await self._learn_limits()

@@ -216,6 +216,7 @@ class AnthropicAnswer:
 
     @property
     def text(self) -> str:
+        """What has been said so far; each block is a paragraph."""
         return PARAGRAPH.join(block["text"] for block in self._blocks if block["type"] == "text" and block["text"])
 
     @property
@@ -259,6 +260,8 @@ class AnthropicAnswer:
         return ""
 
     def reply(self) -> ModelReply:
+        """Return the whole answer, after the end of the stream. A refusal has no text, but its reason in the message's
+        metadata."""
         calls = tuple(_finished_call(block) for block in self._blocks if block["type"] == "tool_use")
         stop = _STOPS.get(self._stop, "end")
         if stop == "refusal":

@@ -115,16 +115,19 @@ class CallIds:
         self._open.clear()
 
     def id_for_call(self, call_id: str) -> str:
+        """Return an id that providers accept and no earlier call of this request has."""
         given = unique_call_id(call_id, self._used)
         self._open.setdefault(call_id, deque()).append(given)
         return given
 
     def id_for_result(self, call_id: str) -> str:
+        """Return the id given to the oldest call of this id that still waits for its result."""
         waiting = self._open.get(call_id)
         return waiting.popleft() if waiting else safe_call_id(call_id)
 
 
 def safe_call_id(call_id: str) -> str:
+    """Return the id with only the characters that providers accept, cut to `MAX_ID_LENGTH`; never empty."""
     return _NOT_IN_NAMES.sub("_", call_id)[:MAX_ID_LENGTH] or "call"
 
 

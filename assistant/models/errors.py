@@ -49,6 +49,7 @@ class ErrorTable:
 
 @cache
 def read_error_table() -> ErrorTable:
+    """Return the kinds of errors, and the words for them, that provider_errors.toml holds."""
     from sleep.rules.pattern_files import compile_patterns
 
     data = tomllib.loads(ERRORS_FILE.read_text(encoding="utf-8"))
@@ -100,6 +101,8 @@ class ProviderFault:
 
     @property
     def kind(self) -> ModelErrorKind:
+        """Decided by the first of these that says something: the size, the credit, the error's type, the HTTP
+        status."""
         table = read_error_table()
         if is_too_large(self.raw):
             return "overflow"
@@ -110,6 +113,8 @@ class ProviderFault:
         return by_type or table.statuses.get(str(self.status)) or _kind_of_unknown_status(self.status)
 
     def to_model_error(self, provider: ProviderLabel, partial: PartialAnswer) -> ModelError:
+        """Return the error with a headline for people, what had been streamed, and how long the provider asks to
+        wait."""
         headline = read_error_table().headlines[self.kind].format(who=provider.label)
         return _error(headline, self.message, self.kind, provider, partial, self.retry_after)
 

@@ -86,6 +86,7 @@ class FailoverModel:
 
     @property
     def name(self) -> str:
+        """The first model's name, whichever of them answers."""
         return self._chain[0].name
 
     @property
@@ -93,6 +94,7 @@ class FailoverModel:
         return self._chain[0].provider
 
     async def limits(self) -> ModelLimits:
+        """Return the first model's limits: requests are built for it."""
         return await self._chain[0].limits()
 
     async def stream(
@@ -103,6 +105,7 @@ class FailoverModel:
         session: str | None = None,
         turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
+        """As the port says, of the first model that answers. Raises the most telling of their errors if none does."""
         failures: list[ModelError] = []
         declined: ModelReply | None = None
         notice: ModelNotice | None = None

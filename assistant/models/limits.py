@@ -72,6 +72,7 @@ class LimitsCache:
         return self._limits
 
     def save_limits(self, key: str, limits: ModelLimits) -> None:
+        """Keep the limits, also for the next start if they are new. A store that fails is passed over."""
         if limits == self.get_limits(key):
             return
         self._limits = limits
@@ -86,4 +87,5 @@ class LimitsCache:
         return self._ask_after is None or self._clock() >= self._ask_after
 
     def record_failure(self) -> None:
+        """Wait `ASK_LIMITS_AGAIN_AFTER` before the provider is asked again."""
         self._ask_after = self._clock() + ASK_LIMITS_AGAIN_AFTER

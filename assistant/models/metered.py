@@ -78,6 +78,7 @@ class MeteredModel:
 
     @property
     def name(self) -> str:
+        """The name in use; before the adapter is loaded the configured one, which may be empty."""
         return (self._loaded[0].name if self._loaded else "") or self._name
 
     @property
@@ -96,6 +97,8 @@ class MeteredModel:
         session: str | None = None,
         turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
+        """As the port says, in one span and under one reservation. Raises `BudgetExceeded`, before the provider is
+        asked, if the call may exceed a cap."""
         with self._tracer.span("model", kind=purpose, provider=self.provider, model=self.name) as span:
             try:
                 async with aclosing(self._metered_stream(request, purpose, session, turn)) as events:

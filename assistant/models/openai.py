@@ -92,6 +92,7 @@ class OpenAIModel:
             )
 
     async def limits(self) -> ModelLimits:
+        """As the port says. Without a configured name, this also finds the server's first model."""
         if not self.name or self._limits_cache.get_limits(self._key) is None:
             await self._learn_limits()
         if self.name and (limits := self._limits_cache.get_limits(self._key)):
@@ -106,6 +107,7 @@ class OpenAIModel:
         session: str | None = None,
         turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent, None]:
+        """As the port says. A server that lists no models is a `ModelError` of kind "network"."""
         await self._learn_limits()
         max_output = (await self.limits()).max_output
         if not self.name:

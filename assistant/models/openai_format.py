@@ -161,10 +161,12 @@ class OpenAIAnswer:
 
     @property
     def finished(self) -> bool:
+        """Whether the provider said why it stopped: without that the stream was cut off."""
         return bool(self._stop)
 
     @property
     def usage(self) -> Usage:
+        """What was reported, else an estimate from the prompt and the characters of the answer."""
         return self._reported or Usage(self._estimate_prompt(), -(-self._characters // CHARS_PER_TOKEN))
 
     @property
@@ -195,6 +197,8 @@ class OpenAIAnswer:
         return shown
 
     def reply(self) -> ModelReply:
+        """Return the whole answer, after the end of the stream. A refusal has no text, but its reason in the message's
+        metadata."""
         stop = "refusal" if self._refusal else _STOPS.get(self._stop, "end")
         estimated = self._reported is None
         if stop == "refusal":

@@ -46,9 +46,11 @@ class Rates(_Table):
     cache_write_hour: float | None = Field(default=None, ge=0)  # kept for an hour; None where nobody offers that
 
     def write_rate(self, lifetime: CacheLifetime) -> float:
+        """US dollars per million tokens written to the cache for this lifetime."""
         return self.cache_write if lifetime == "5m" or self.cache_write_hour is None else self.cache_write_hour
 
     def cost(self, usage: Usage) -> float:
+        """Return US dollars."""
         return (
             usage.input * self.input
             + usage.output * self.output
@@ -69,6 +71,7 @@ class Price(Rates):
     window: int | None = Field(default=None, gt=0)  # longest prompt, where the provider's API does not report it
 
     def rates(self, prompt: int) -> Rates:
+        """Return the rates of a prompt of so many tokens, cached ones included: long prompts may cost more."""
         return self.long if self.long is not None and prompt > self.long.above else self
 
     def cost_of_call(self, usage: Usage) -> float:

@@ -123,6 +123,8 @@ class _SpeechAddress:
 
 
 class TextToSpeech(_SpeechAddress):
+    """An OpenAI-compatible address that speaks text. Each call is reserved in the ledger and settled."""
+
     def __init__(self, config: TextToSpeechConfig, ledger: LedgerPort, clock: Callable[[], datetime]) -> None:
         super().__init__(config, ledger, clock)
         self._config = config
@@ -164,6 +166,8 @@ def readable_aloud(markdown: str) -> str:
 
 
 class SpeechToText(_SpeechAddress):
+    """An OpenAI-compatible address that writes down what is said. Each call is reserved in the ledger and settled."""
+
     def __init__(self, config: SpeechToTextConfig, ledger: LedgerPort, clock: Callable[[], datetime]) -> None:
         super().__init__(config, ledger, clock)
         self._config = config

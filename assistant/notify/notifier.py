@@ -112,6 +112,7 @@ class Notifier:
         self._health = tuple(problems)
 
     async def wait_idle(self) -> None:
+        """Wait until what is being sent now was tried. Does not start anything."""
         if self._task is not None:
             await self._task
 

@@ -29,6 +29,8 @@ class AssembledFolder:
 
 
 def describe_assembled(home: Path) -> AssembledFolder:
+    """Return the hash of each page of each database (concatenated), and the sizes and stamps of the other files, as a
+    capture would. Reads everything."""
     capture = HomeCapture(home, _ALL)
     hashes = {path.name: b"".join(hashed for hashed, _ in _read_pages(path)) for path in capture.list_databases()}
     return AssembledFolder(hashes, capture.measure_logs(), capture.list_stamps())

@@ -225,6 +225,7 @@ class HomeCapture:
         return sum(_size(wal_path(path)) for path in self.list_databases())
 
     def list_databases(self) -> list[Path]:
+        """Return those that exist."""
         return [path for name in BACKUP_DATABASES if (path := self._home / name).is_file()]
 
 

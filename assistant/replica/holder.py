@@ -24,6 +24,7 @@ class Holder:
 
     @classmethod
     def draw(cls) -> Holder:
+        """Return a new holder with a random name, which owns nothing yet."""
         return cls(secrets.token_hex(16))
 
 
@@ -72,4 +73,5 @@ def _save(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def remove_holder(home: Path) -> None:
+    """Forget on this machine that it ever owned the home."""
     (home / _FILE).unlink(missing_ok=True)

@@ -85,6 +85,7 @@ class ReplicaDatabase(PostgresSession):
                 await connection.execute(_TABLES)
 
     async def read_state(self) -> ReplicaState | None:
+        """Return None if the replica has no such home, or no tables yet."""
         if not await self._value("SELECT to_regclass('nocturne_homes') IS NOT NULL"):
             return None
         rows = await self._rows("SELECT * FROM nocturne_homes WHERE home = %s", (self.home,))
@@ -125,6 +126,7 @@ class ReplicaDatabase(PostgresSession):
         return int(sequence)
 
     async def describe_loss(self) -> ReplicaLost:
+        """Return the error to raise once this process is not the owner any more: it says who is."""
         state = await self.read_state()
         if state is None:
             return ReplicaLost(f"The replica has no home {self.home!r} any more.")

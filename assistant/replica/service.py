@@ -118,6 +118,7 @@ class Replicator:
         return [f"{self._trouble} On this machine alone: {risk}. It is tried again automatically."]
 
     def counts(self) -> ReplicaCounts:
+        """What was sent since the start."""
         return ReplicaCounts(self._barriers, self._shipments, self._bytes)
 
     def request_base(self) -> None:

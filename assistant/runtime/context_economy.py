@@ -78,6 +78,7 @@ class ContextEconomy:
 
     @property
     def is_on(self) -> bool:
+        """Whether prices decide too: there is a paid model for summaries, and the settings do not turn it off."""
         return self.has_model and self._meter.compaction_settings.economy != "off"
 
     def decide(self, session: str, now: datetime, *, lifetime: CacheLifetime, is_cold: bool) -> SessionEconomy | None:

@@ -51,6 +51,7 @@ class TokenEstimates:
         self._measured: dict[str, tuple[ModelRequest, str, int]] = {}  # by turn
 
     def counter(self, model: str) -> TokenCounter:
+        """Return the model's counter, with what was learned of it in earlier processes."""
         if model not in self._counters:
             counter = self._counter_for(model)
             calibration = self._facts.calibration(model)
@@ -143,6 +144,7 @@ class ContextMeter:
 
     @property
     def knows_model(self) -> bool:
+        """Whether the answering model's limits were learned."""
         return self._chosen_limits() is not None
 
     async def load_model_limits(self) -> None:

@@ -109,6 +109,8 @@ def _plain_address(word: str) -> str:
 
 
 def read_own_words(turn: Turn, zone: ZoneInfo) -> OwnWords:
+    """Return what the person said in the messages of the turn, without quotations and headings of schedules. Only the
+    first `_LOOKED_AT` characters are read."""
     whole = "\n".join(strip_schedule_heading(item.incoming.content) for item in turn.items)[:_LOOKED_AT]
     said_at = turn.items[-1].received_at if turn.items else turn.started_at
     unquoted = "\n".join(line for line in whole.splitlines() if not line.lstrip().startswith(">"))

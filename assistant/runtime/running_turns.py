@@ -58,6 +58,7 @@ class StoreBackoff:
         self.sessions, self._tried_at = dict.fromkeys(self.sessions, why), now
 
     def clear_notice(self, session: str) -> None:
+        """Report the session's next failure again."""
         self._reported.pop(session, None)
 
 

@@ -32,6 +32,7 @@ class Repetition:
     is_idle_rounds: bool = False
 
     def stop_message(self, *, owner: bool) -> str:
+        """Return the answer that ends the turn. Guests are not told of tools and settings."""
         if not owner:
             return "I was repeating myself, so I stopped. Your message is kept; say it in other words."
         what = f"`{self.name}` with {self.arguments}" if self.arguments != "{}" else f"`{self.name}`"

@@ -30,4 +30,5 @@ def successful_calls(messages: Sequence[Message]) -> list[ToolCall]:
 
 
 def tool_result(call: ToolCall, text: str, *, ok: bool) -> Message:
+    """Return the message that answers the call; with `ok` False marked as an error."""
     return Message("tool", text, tool_call_id=call.id, name=call.name, metadata={} if ok else {"is_error": True})

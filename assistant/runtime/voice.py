@@ -64,6 +64,7 @@ class VoiceMessages:
 
     @property
     def listens(self) -> bool:
+        """Whether a transcription service is set."""
         return self._load is not None
 
     def waits(self, item: InboxItem) -> bool:

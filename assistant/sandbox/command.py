@@ -150,6 +150,7 @@ class CommandSandbox:
 
 
 def find_bubblewrap() -> str | None:
+    """Return its path, None if it is not installed."""
     return shutil.which("bwrap")
 
 

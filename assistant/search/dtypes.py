@@ -77,6 +77,7 @@ def distinct_values(values: NDArray[np.generic]) -> tuple[NDArray[Any], Ints]:
 
 
 def quantise(rows: Floats) -> ByteVectors:
+    """Return unit vectors in one byte a dimension, scaled by `VECTOR_SCALE`."""
     return np.round(rows * VECTOR_SCALE).astype(np.int8)
 
 

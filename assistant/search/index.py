@@ -314,9 +314,11 @@ class SearchIndex:
 
     @property
     def meta(self) -> UnitRows:
+        """The rows of all units, in memory; a view, not a copy."""
         return self._meta[: self.count]
 
     def name_number(self, name: str) -> int | None:
+        """Return the number of a speaker's name, None if nobody of that name spoke."""
         return self._names.get(name)
 
     def source_count_of(self, stem: str) -> int:

@@ -77,9 +77,11 @@ class IndexStore(Protocol):
     lost when the index is closed."""
 
     @property
-    def can_seal(self) -> bool: ...
+    def can_seal(self) -> bool:
+        """Whether units may be stored in pages; not while another process writes."""
 
-    def load(self) -> IndexContents: ...
+    def load(self) -> IndexContents:
+        """Return all but the sealed units' postings and vectors. Raises `IndexDamaged`."""
 
     def add(self, fresh: Sequence[UnsealedUnit], names: Mapping[int, str], read_to: Mapping[str, int]) -> None:
         """Store new units and names, and how far streams of the source were read, in one transaction."""
@@ -117,7 +119,8 @@ class IndexStore(Protocol):
         """Return these sources with the reasons."""
         ...
 
-    def clear(self) -> None: ...
+    def clear(self) -> None:
+        """Delete everything in the collection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,8 @@ class TextSource(Protocol):
         """Return streams with records after the seq that was read (0: none), each with its last seq."""
         ...
 
-    def records_after(self, stream: str, seq: int, *, limit: int) -> list[SourceText]: ...
+    def records_after(self, stream: str, seq: int, *, limit: int) -> list[SourceText]:
+        """Return records of a stream after `seq`, in order, at most `limit`."""
 
     def close(self) -> None: ...
 

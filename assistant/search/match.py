@@ -151,6 +151,7 @@ class WordMatcher:
         return [spots[place] for place in sorted(spots)]
 
     def words_in(self, text: str) -> frozenset[int]:
+        """Return which of the question's words the text has, by their numbers."""
         return frozenset(spot.word for spot in self.find_spots(text))
 
     def _stem(self, word: str) -> str:

@@ -202,6 +202,8 @@ def _sum_of(parts: Mapping[str, Floats]) -> Floats:
 def candidate_features(
     table: CandidateTable, terms: Sequence[QueryTerm], question: QuestionVectors, asked: AskedFor, *, sources: int
 ) -> CandidateFeatures:
+    """Return each feature of the n candidates, float32 of shape (n,) by its name in `WEIGHTS`. `sources`: how many
+    sources the collection has."""
     # Memories have no neighbours: then only the middle column has units.
     columns = np.flatnonzero((table.around >= 0).any(axis=0))
     table_around = table.around[:, columns]

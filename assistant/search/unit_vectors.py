@@ -39,6 +39,7 @@ class UnitVectors:
 
     @property
     def room(self) -> int:
+        """How many vectors fit in memory now."""
         return len(self._rows)
 
     def put(self, first: int, vectors: ByteVectors) -> None:
@@ -98,6 +99,7 @@ class UnitVectors:
         self._sketched = count
 
     def byte_vector(self, number: int) -> ByteVectors:
+        """Return one quantised vector, from the store if it is not in memory."""
         rows = self.resident_rows(number, number + 1) if number >= self.first else self._sealed(number, number + 1)
         return rows[0]  # type: ignore[no-any-return]
 

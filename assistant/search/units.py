@@ -171,6 +171,8 @@ def count_words(text: str) -> dict[str, int]:
 
 
 def count_stems(words: Mapping[str, int], stems: Mapping[str, str]) -> tuple[UnitStem, ...]:
+    """Return each stem with its first word and how often it occurs, at most 255. A word of several stems counts for
+    each."""
     counts: dict[str, tuple[str, int]] = {}
     for word, count in words.items():
         stem = stems[word]

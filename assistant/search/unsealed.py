@@ -34,6 +34,7 @@ class UnsealedUnits:
         return self._postings.keys()
 
     def occurrences(self, stem: str) -> Occurrences | None:
+        """Return the units with the stem and how often each has it, None if none has it."""
         where = self._postings.get(stem)
         if where is None:
             return None

@@ -137,6 +137,7 @@ class Vocabulary:
 
 
 def normalise_rows(rows: Floats) -> Floats:
+    """Return rows of length 1; a row of zeros stays."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     normalised: Floats = rows / np.maximum(lengths, 1e-6)
     return normalised

@@ -110,6 +110,8 @@ class Heartbeat:
         await task
 
     def beat(self, at: float, due: float, every: float) -> None:
+        """Check the daemon's progress and tell the service manager: the watchdog is only fed while there is progress.
+        `at`, `due` (when it was to run) and `every` are seconds of the loop's clock."""
         previous = self.progress.fault
         fault = self.progress.check_progress(self.activity(), at, late=at - due, every=every)
         self.wake()

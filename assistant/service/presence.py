@@ -40,6 +40,7 @@ def will_stay(home: Path) -> bool:
 
 
 def is_service_enabled(home: Path) -> bool:
+    """Return whether a systemd unit or launchd agent, of the user or the system, names this data folder."""
     # Both file formats contain the folder in their own quoting.
     names = (quote_unit_word(f"ASSISTANT_HOME={home}").encode(), f"<string>{home}</string>".encode())
     for file in _service_files():

@@ -35,6 +35,7 @@ class CalendarSource(SettingsSection):
 
     @property
     def is_file(self) -> bool:
+        """Whether it is a path on this machine, not an address."""
         return self.url.startswith("/")
 
 

@@ -4,22 +4,32 @@ line each, with the values and their origin. Such settings prevent a start, and 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 
 from assistant.core.errors import SettingsError
 from assistant.core.model_api import FULL_CONTEXT_TOKENS
 from assistant.settings.sections import SettingsValues
 
+_Describe = Callable[[tuple[str, ...], str], str]
+
 
 def context_contradictions(values: SettingsValues, origins: Mapping[str, str]) -> Iterator[str]:
     """Return what in `[context]` and `[compaction]` makes compaction impossible."""
+    describe = partial(_describe, origins)
+    yield from _threshold_contradictions(values, describe)
+    yield from _size_contradictions(values, describe)
+
+
+def _describe(origins: Mapping[str, str], keys: tuple[str, ...], problem: str) -> str:
+    """Return the problem after the first place that sets one of the keys."""
+    places = [origins[key] for key in keys if origins[key] != "default.toml"]
+    return f"{(places or ['default.toml'])[0]}: {problem}"
+
+
+def _threshold_contradictions(values: SettingsValues, describe: _Describe) -> Iterator[str]:
     context, compaction = values.context, values.compaction
     full = max(FULL_CONTEXT_TOKENS, context.max_context_tokens)
-
-    def describe(keys: tuple[str, ...], problem: str) -> str:
-        places = [origins[key] for key in keys if origins[key] != "default.toml"]
-        return f"{(places or ['default.toml'])[0]}: {problem}"
-
     reserve, target, sleeps = context.reserve_tokens / full, context.target, compaction.sleep_threshold
     if target + reserve >= sleeps:
         yield describe(
@@ -34,6 +44,12 @@ def context_contradictions(values: SettingsValues, origins: Mapping[str, str]) -
             f"`compaction.sleep_threshold` ({sleeps:.0%}) is above `context.emergency_threshold` "
             f"({context.emergency_threshold:.0%}), so that you would always wait for a compaction; set it lower.",
         )
+
+
+def _size_contradictions(values: SettingsValues, describe: _Describe) -> Iterator[str]:
+    """Return what would not fit into the target, which is what a compaction leaves."""
+    context, compaction = values.context, values.compaction
+    full, target = max(FULL_CONTEXT_TOKENS, context.max_context_tokens), context.target
     if context.preserve_share > target:
         yield describe(
             ("context.preserve_share", "context.target"),
@@ -64,6 +80,7 @@ def context_contradictions(values: SettingsValues, origins: Mapping[str, str]) -
 
 
 def web_search_contradictions(values: SettingsValues, origins: Mapping[str, str]) -> Iterator[str]:
+    """Yield sentences for people, each with where the setting was made (`origins`)."""
     search = values.web_search
     if search.provider == "searxng" and not search.url:
         origin = origins["web_search.provider"]

@@ -138,4 +138,5 @@ def file_stamp(path: Path) -> FileStamp:
 
 
 def settings_stamps(home: Home) -> FileStamps:
+    """Return what changes when config.toml or secrets.toml is written."""
     return file_stamp(home.config), file_stamp(home.secrets)

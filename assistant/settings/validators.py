@@ -111,6 +111,7 @@ def check_archive_url(value: str) -> str:
 
 
 def check_context_size(value: int) -> int:
+    """Return the value; 0 stands for the model's own window. Raises `ValueError`."""
     if 0 < value < 2000:
         raise ValueError("too small to talk in")
     return value

@@ -34,6 +34,7 @@ def is_live_setting(key: str) -> bool:
 
 
 def set_log_level(settings: Settings) -> None:
+    """Takes effect for all loggers at once."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(settings.values.log.level))
 
 

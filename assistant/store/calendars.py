@@ -65,6 +65,7 @@ class CalendarReader:
     home: Path
 
     def list_sources(self) -> dict[str, SourceState]:
+        """Return what is known of each source that was ever read, by name."""
         with self._open() as db:
             rows = db.rows("SELECT * FROM sources") if db else []
         return {row["name"]: _source_state(row) for row in rows}
@@ -104,6 +105,7 @@ class CalendarReader:
             return db.read_all(_read_event, query, (from_, from_, from_, to, *likes, limit)) if db else []
 
     def find_event(self, ref: str) -> CalendarEvent | None:
+        """Return None if the event is gone from its calendar."""
         with self._open() as db:
             return db.read_one(_read_event, "SELECT * FROM events WHERE ref = ?", (ref,)) if db else None
 
@@ -116,6 +118,7 @@ class CalendarReader:
             return db.read_all(_read_contact, query, (*values, limit)) if db else []
 
     def list_birthdays(self, first: date, last: date) -> list[tuple[date, Contact]]:
+        """Return the birthdays on the days from `first` to `last`, both included, by day."""
         with self._open() as db:
             found = db.read_all(_read_contact, "SELECT * FROM contacts WHERE birthday <> '' ORDER BY id") if db else []
         if not found:
@@ -161,6 +164,7 @@ class CalendarWriter:
         return json.loads(row["state"]), row["expanded_at"]
 
     def load_collections(self, source: str) -> list[StoredCollection]:
+        """Return them as they were at the last reading, by URL."""
         rows = self._db.rows("SELECT * FROM collections WHERE source = ? ORDER BY url", (source,))
         return [_read_collection(row) for row in rows]
 
@@ -243,6 +247,7 @@ class CalendarWriter:
             self.save_resource(source, resource)
 
     def remove_resource(self, source: str, url: str) -> None:
+        """Remove a resource with its events or contacts. Does nothing if there is none."""
         with self._db.write():
             self._remove_resources(source, [url])
 

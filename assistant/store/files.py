@@ -50,6 +50,7 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 
 def sync_file(path: Path) -> None:
+    """Make the file's content durable; its name needs `sync_directory`. Raises `OSError`."""
     _sync_path(path, os.O_RDONLY)
 
 
@@ -181,6 +182,8 @@ class ThrottledFile:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
 
     def write(self, data: bytes) -> int:
+        """Write all of it, and pause as the throttle asks for. Raises `OSError`, and `StoreError` if the task is not
+        wanted any more."""
         written = 0
         while written < len(data):
             count = os.write(self._file, memoryview(data)[written:])
@@ -267,6 +270,7 @@ class TextFile:
             sync_directory(place.parent)
 
     def remove(self) -> None:
+        """Delete the file, if it exists. Raises `StoreError`. Not durable: after a power cut it may be back."""
         with self._explained():
             self.path.unlink(missing_ok=True)
 

@@ -91,6 +91,7 @@ def insert_sql(table: str, columns: tuple[str, ...], key: tuple[str, ...] | None
 
 @cache
 def update_sql(table: str, columns: tuple[str, ...], where: tuple[str, ...]) -> str:
+    """Return an UPDATE; its parameters are the values of `columns`, then those of `where`."""
     changes, conditions = ", ".join(f"{name} = ?" for name in columns), " AND ".join(f"{name} = ?" for name in where)
     return f"UPDATE {table} SET {changes} WHERE {conditions}"
 

@@ -27,6 +27,8 @@ _UNREADABLE = "stop the assistant, then run `assistant verify --repair`: it keep
 
 
 def explain_error(path: Path, error: sqlite3.Error) -> StoreError:
+    """Return the error to raise, with words for people: a `CorruptStore` if the file is damaged, else a
+    `StoreError`."""
     family = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     is_damaged = family in _DAMAGED or str(error).startswith(_NO_TEXT)
     if is_damaged or family in _CORRUPT:
@@ -39,6 +41,7 @@ def explain_error(path: Path, error: sqlite3.Error) -> StoreError:
 
 @contextmanager
 def translated_errors(path: Path) -> Iterator[None]:
+    """A context that raises SQLite's errors as `explain_error` says."""
     try:
         yield
     except sqlite3.Error as error:

@@ -66,6 +66,7 @@ def error_responses(*statuses: int, shape: type[Answer] = ErrorAnswer) -> dict[i
 
 
 def add_error_handlers(app: FastAPI) -> None:
+    """Answer every error as JSON with a sentence for people, and refuse bodies that are too large."""
     app.add_middleware(_SizeLimit)
     app.add_middleware(_InterruptedRequests)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)

@@ -46,6 +46,8 @@ _MAX_CALLERS = 1024
 
 
 class TokenAttempts:
+    """Counts wrong tokens by caller; only the newest `_MAX_CALLERS` are remembered."""
+
     def __init__(self, clock: Callable[[], float]) -> None:
         """`clock` returns monotonic seconds."""
         self._clock = clock
@@ -59,6 +61,7 @@ class TokenAttempts:
         return max(1, math.ceil(recent[0] + _WINDOW_SECONDS - self._clock()))
 
     def record_wrong_token(self, caller: str) -> None:
+        """Count one, now."""
         self._wrong[caller] = [*self._recent_attempts(caller), self._clock()][-_MAX_WRONG:]
         self._wrong.move_to_end(caller)
         while len(self._wrong) > _MAX_CALLERS:

@@ -32,6 +32,7 @@ class LargeBodyRoute(APIRoute):
     """For a router whose routes accept large bodies."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """As FastAPI's, with a request whose body may be larger."""
         handle = super().get_route_handler()
 
         async def handle_large(request: Request) -> Response:

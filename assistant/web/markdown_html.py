@@ -37,6 +37,7 @@ _Environment = MutableMapping[str, Any]
 
 
 def render_html(text: str) -> str:
+    """Return HTML that is safe to show: HTML in the text is escaped, links lead to permitted schemes only."""
     return str(_parser().render(text))
 
 

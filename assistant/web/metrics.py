@@ -47,6 +47,7 @@ _TOKENS = ("input", "output", "cache_read", "cache_write")
 
 
 def render_metrics(status: DaemonStatus) -> bytes:
+    """Return the status in Prometheus' text format."""
     return generate_latest(_StatusCollector(status))
 
 

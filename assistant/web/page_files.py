@@ -73,6 +73,8 @@ class PageFiles:
 
 @lru_cache(maxsize=1)
 def load_page_files() -> PageFiles:
+    """Return the page's files, condensed and compressed, and a version that changes with any of them. Built once per
+    process."""
     contents = {
         path.relative_to(PAGE_FOLDER).as_posix(): path.read_bytes()
         for path in sorted(PAGE_FOLDER.rglob("*"))

@@ -46,6 +46,7 @@ _NO_STORE = {"Cache-Control": "no-store"}
 
 
 def completion_routes(control: DaemonControl, reader: OwnerReadApi, terminal: TerminalBridge) -> list[BaseRoute]:
+    """The parts of OpenAI's API that chat clients need. Tools, sampling and other models are not offered."""
     routes = api_router(tag="clients", responses=_errors(), route_class=LargeBodyRoute)
     completions = Completions(control, ClientThreads(reader), terminal)
 

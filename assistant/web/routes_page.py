@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Header, Path, Request
+from fastapi import APIRouter, Header, Path, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
@@ -42,6 +42,7 @@ class LoggedIn(Answer):
 
 
 def page_routes(browsers: BrowserSessions) -> list[BaseRoute]:
+    """The page's own files, which need no login, and logging a browser in and out."""
     routes = api_router("")
 
     @routes.get("/", include_in_schema=False)
@@ -59,6 +60,11 @@ def page_routes(browsers: BrowserSessions) -> list[BaseRoute]:
             raise HTTPException(404, "The page has no such file. Load it again.")
         return _answer(request, loaded.files[name], _FOR_EVER)
 
+    _add_login_routes(routes, browsers)
+    return routes.routes
+
+
+def _add_login_routes(routes: APIRouter, browsers: BrowserSessions) -> None:
     @routes.post("/v1/login", tags=["page"], responses=error_responses(), summary="Log this browser in")
     async def login(
         request: Request,
@@ -89,8 +95,6 @@ def page_routes(browsers: BrowserSessions) -> list[BaseRoute]:
         answer = JSONResponse(LoggedIn(logged_in=False).model_dump())
         answer.delete_cookie(cookie_name(request.scope), path="/", httponly=True, samesite="strict")
         return answer
-
-    return routes.routes
 
 
 def _is_encrypted(request: Request) -> bool:

@@ -48,6 +48,7 @@ class PushSubscription(Body):
 
 
 def push_routes(browsers: BrowserSessions, key: PushKey) -> list[BaseRoute]:
+    """Turning notifications on and off in a browser that is logged in; others are refused."""
     routes = api_router(tag="page", responses=error_responses())
 
     async def state_of(request: Request) -> PushState:

@@ -62,11 +62,13 @@ class ClientMessage(_Lenient):
 
     @property
     def text(self) -> str:
+        """Its text parts, a paragraph each."""
         if isinstance(self.content, list):
             return "\n\n".join(part.text for part in self.content if part.text)
         return self.content or ""
 
     def media(self) -> tuple[Media, ...]:
+        """Raises `ValueError` for what is not sent along with the request."""
         parts = self.content if isinstance(self.content, list) else []
         return tuple(media for part in parts if (media := part.media()) is not None)
 

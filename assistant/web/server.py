@@ -182,6 +182,7 @@ class LimitedSocket(socket.socket):
         self._accepted = 0  # in this round
 
     def accept(self) -> tuple[socket.socket, Any]:
+        """Raises `BlockingIOError` once a round of the loop has accepted its share; the rest follow in the next."""
         if self._accepted == _ACCEPTED_IN_A_ROUND:
             raise BlockingIOError(errno.EAGAIN, "the others wait for the next round")
         connection, address = super().accept()

@@ -37,6 +37,7 @@ class ShellCommands:
         self._one_at_a_time = asyncio.Lock()
 
     def includes(self, argv: Sequence[str]) -> bool:
+        """Return whether the command is one of those listed."""
         return _name_of(argv) is not None
 
     async def run(self, argv: Sequence[str], typed: str) -> CommandResult:

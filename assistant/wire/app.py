@@ -324,6 +324,7 @@ class App:
         await self.maintenance.remake_memories()
 
     def close(self) -> None:
+        """Close the stores and send the last spans. Everything that runs must have ended."""
         self.stores.close()
         self.telemetry.close()
 

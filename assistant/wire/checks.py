@@ -93,6 +93,8 @@ def setting_name_problems(values: SettingsValues) -> list[str]:
 
 
 def doctor_deps(clock: Clock, *, served: bool, vocabulary_url: str = VOCABULARY_URL) -> DoctorDeps:
+    """`served`: a daemon runs, so that its stores are not opened here; `vocabulary_url` is where a missing tokenizer
+    vocabulary is loaded from."""
     return DoctorDeps(
         setting_name_problems,
         open_stores=partial(_open_checked, clock),

@@ -39,6 +39,7 @@ class IdleWatch:
         app.web.count_requests()
 
     async def run(self) -> NoReturn:
+        """Write the note and keep it current, until cancelled. A failure leaves the last note, and is logged."""
         write_idle_note(self._home, os.getpid(), None)
         while True:
             await asyncio.sleep(min(_MOST_SECONDS_BETWEEN_LOOKS, self._for.total_seconds() / _LOOKS))

@@ -31,6 +31,7 @@ from assistant.store.script.ledger import Ledger
 
 
 def main() -> int:
+    """Serve until the input ends; returns the exit code. A failed start is one line on standard error."""
     # Answers use a separate descriptor: anything printed meanwhile goes to standard error.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

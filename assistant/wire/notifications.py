@@ -23,6 +23,8 @@ def build_notifier(
     browsers: BrowserSessions,
     key: PushKey,
 ) -> Notifier:
+    """`settings_now` is asked before each notification, and so are the browsers; one that is gone is dropped."""
+
     def config() -> NotifyConfig:
         notify = settings_now().values.notify
         in_browsers: tuple[PushService, ...] = ()

@@ -107,6 +107,7 @@ def is_base_due_by(settings: Settings) -> Callable[[datetime, datetime], bool]:
 
 
 def build_replica_reader(settings: Settings, database: ReplicaDatabase) -> ReplicaReader:
+    """Raises `SettingsError` if the replica's key is no age identity."""
     from assistant.replica.restore import ReplicaReader
     from assistant.wire.checks import build_restorer
 

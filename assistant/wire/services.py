@@ -88,6 +88,7 @@ def build_agenda(
 def build_briefs(
     base: Base, is_night_due: Callable[[datetime], bool], settings_now: Callable[[], Settings]
 ) -> BriefScheduler:
+    """`settings_now` is asked for the times at every look, so that changed ones hold at once."""
     stores, lateness = base.stores, lateness_policy(base.settings)
 
     def times() -> BriefTimes:

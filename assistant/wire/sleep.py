@@ -23,7 +23,7 @@ from sleep.compaction.budget import OFFLINE, BudgetedModel, SleepBudget
 from sleep.compaction.values import CompactionResult
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.curate import CurationPhase
-from sleep.cycle.cycle import SleepCycle
+from sleep.cycle.cycle import PhaseFunction, SleepCycle
 from sleep.cycle.dry_run import SleepDryRun
 from sleep.cycle.extract import Extractor
 from sleep.cycle.imports import ImportReading
@@ -46,6 +46,8 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
+    """The parts of sleep. `recover_after_crash` is called once at start-up."""
+
     cycle: SleepCycle
     notes: DayNotes
     scheduler: SleepScheduler
@@ -76,42 +78,14 @@ def build_learning(base: Base) -> Learning:
 
 
 def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -> Sleep:
-    settings, stores, values = base.settings, base.stores, base.settings.values
+    """Build sleep, and let it know of every compaction. Raises `SettingsError` for an unreadable prompt."""
+    settings, stores = base.settings, base.stores
     notes = DayNotes(stores.journal, stores.files, settings.zone)
     score, consolidate, curate = _memory_phases(settings, stores, learning.model)
-    cycle = SleepCycle(
-        stores.conversation,
-        stores.log_reader,
-        stores.journal,
-        stores.breakers,
-        learning.extractor,
-        partial(compaction.compact_for_cycle, budget=learning.budget),
-        failures=values.compaction.breaker_failures,
-        cool_down=timedelta(minutes=values.compaction.breaker_minutes),
-        clock=base.clock,
-        extra_phases=(("score", score.run), ("consolidate", consolidate.run), ("curate", curate.run)),
-        write_notes=notes.run,
-        sleep_budget=learning.budget,
-        imports=ImportReading(stores.conversation, stores.imports, stores.journal, values.sleep.imported_messages),
-        tracer=base.tracer,
-    )
-    naps = NapTrigger(
-        stores.conversation, values.sleep.nap_minutes, compaction.needs_sleep_compaction, base.running.is_running
-    )
-    nights = NightTrigger(SleepSchedule(values.sleep.at, settings.zone), stores.conversation, stores.journal)
-    undo = _build_undo(stores, compaction)
-    dry_run = SleepDryRun(
-        stores.conversation,
-        stores.log_reader,
-        stores.journal,
-        stores.consolidations,
-        consolidate,
-        learning.extractor,
-        lambda: base.models.writing,
-        partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
-        compaction.preview_sleep,
-    )
-    scheduler = SleepScheduler(partial(run_cycle, cycle), naps, nights, base.clock, base.sleep_lock)
+    phases = (("score", score.run), ("consolidate", consolidate.run), ("curate", curate.run))
+    cycle = _build_cycle(base, learning, compaction, phases, notes)
+    scheduler = _build_scheduler(base, cycle, compaction)
+    dry_run = _build_dry_run(base, learning, compaction, consolidate)
 
     def reads_by_rules() -> bool:
         # A model that summarised has also named what to keep; otherwise rules extract from compacted messages.
@@ -133,7 +107,59 @@ def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -
                 scheduler.start_extraction(info.key)
 
     compaction.on_compacted = note_compaction
-    return Sleep(cycle, notes, scheduler, undo, dry_run, recover_after_crash)
+    return Sleep(cycle, notes, scheduler, _build_undo(stores, compaction), dry_run, recover_after_crash)
+
+
+def _build_cycle(
+    base: Base,
+    learning: Learning,
+    compaction: CompactionService,
+    extra_phases: tuple[tuple[str, PhaseFunction], ...],
+    notes: DayNotes,
+) -> SleepCycle:
+    stores, values = base.stores, base.settings.values
+    return SleepCycle(
+        stores.conversation,
+        stores.log_reader,
+        stores.journal,
+        stores.breakers,
+        learning.extractor,
+        partial(compaction.compact_for_cycle, budget=learning.budget),
+        failures=values.compaction.breaker_failures,
+        cool_down=timedelta(minutes=values.compaction.breaker_minutes),
+        clock=base.clock,
+        extra_phases=extra_phases,
+        write_notes=notes.run,
+        sleep_budget=learning.budget,
+        imports=ImportReading(stores.conversation, stores.imports, stores.journal, values.sleep.imported_messages),
+        tracer=base.tracer,
+    )
+
+
+def _build_scheduler(base: Base, cycle: SleepCycle, compaction: CompactionService) -> SleepScheduler:
+    stores, sleep = base.stores, base.settings.values.sleep
+    naps = NapTrigger(
+        stores.conversation, sleep.nap_minutes, compaction.needs_sleep_compaction, base.running.is_running
+    )
+    nights = NightTrigger(SleepSchedule(sleep.at, base.settings.zone), stores.conversation, stores.journal)
+    return SleepScheduler(partial(run_cycle, cycle), naps, nights, base.clock, base.sleep_lock)
+
+
+def _build_dry_run(
+    base: Base, learning: Learning, compaction: CompactionService, consolidate: ConsolidationPhase
+) -> SleepDryRun:
+    stores = base.stores
+    return SleepDryRun(
+        stores.conversation,
+        stores.log_reader,
+        stores.journal,
+        stores.consolidations,
+        consolidate,
+        learning.extractor,
+        lambda: base.models.writing,
+        partial(cost_usd_of_call, load_prices(shipped_config_dir() / PRICES_FILE)),
+        compaction.preview_sleep,
+    )
 
 
 def _build_undo(stores: Stores, compaction: CompactionService) -> SleepUndo:

@@ -209,6 +209,8 @@ class Stores:
         )
 
     def close(self) -> None:
+        """Record what the stores hold, then close them. A record that fails is logged: the next start checks all the
+        same."""
         if not self._is_reading:
             with inventory_errors_logged():
                 self.inventory.record_closing(utc_now())
@@ -257,6 +259,7 @@ def stored_status(settings: Settings, stores: Stores, now: datetime) -> dict[str
 
 
 def status_sources(settings: Settings, stores: Stores, *, is_served: bool) -> StatusSources:
+    """Return what the status is made of; `is_served`: in the daemon, which may be a little late without a problem."""
     return StatusSources(
         stores.conversation,
         stores.outbox,
@@ -291,6 +294,7 @@ def backup_problems(settings: Settings, stores: Stores) -> FindProblems:
 
 
 def home_begun_at(stores: Stores) -> datetime | None:
+    """Return when the first message was said; None if there is none."""
     return find_first_message_time(stores.conversation.list_sessions())
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def build_voice_messages(base: Base) -> VoiceMessages:
+    """Without `voice.url` nobody listens. The SDK is loaded with the first message."""
     voice, stores = base.settings.values.voice, base.stores
 
     def load() -> Transcriber:
@@ -30,6 +31,7 @@ def build_voice_messages(base: Base) -> VoiceMessages:
 
 
 def build_spoken_answers(base: Base) -> SpokenAnswers:
+    """Without `voice.url` nobody speaks. The SDK is loaded with the first answer."""
     voice, stores = base.settings.values.voice, base.stores
 
     def load() -> Speaker:

@@ -51,6 +51,7 @@ class SleepBudget:
         self._since, self.exhausted_reason = now, ""
 
     def stop(self) -> None:
+        """End the cycle. Calls between cycles are not limited."""
         self._since, self.exhausted_reason = None, ""
 
     @property
@@ -107,6 +108,8 @@ class BudgetedModel:
         session: str | None = None,
         turn: str | None = None,
     ) -> AsyncGenerator[ModelEvent]:
+        """As the port says. Raises `BudgetExceeded`, before the model is asked, if the call might cost more than is
+        left."""
         if not self._sleep_budget.allows_call(self._model, request):
             raise BudgetExceeded(self._sleep_budget.exhausted_reason)
         try:

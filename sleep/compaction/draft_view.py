@@ -124,6 +124,7 @@ class DraftView:
         return size.tokens < self.sizes[index].tokens or size.images < self.sizes[index].images
 
     def replace_row(self, index: int, message: Message) -> None:
+        """Put a message in the place of another, and correct the sizes."""
         size = message_size(message, self.limits.counter)
         self.total_size = self.total_size - self.sizes[index] + size
         self.rows[index], self.sizes[index] = message, size

@@ -41,6 +41,7 @@ class CompactionPreview:
 
     @property
     def planned_changes(self) -> tuple[PlannedChange, ...]:
+        """Merges of summaries first, then what each plan would do."""
         merged = sum(checkpoint.is_merge for checkpoint in self.result.checkpoints)
         merges = (PlannedChange(True, "earlier summaries", "two become one", 2 * merged, 0),) if merged else ()
         return (*merges, *(change for plan in self.plans if not plan.merge_ids for change in plan.planned_changes))
@@ -159,6 +160,8 @@ class SummaryForecast(Summariser):
         without_model: bool = False,
         sleep_budget: SleepBudget | None = None,
     ) -> Summary:
+        """Return a text of the longest size that a summary may have, and note the call that would be made; without a
+        model, the summary itself."""
         estimate = await self.estimate(material, cached_prompt=cached_prompt)
         if without_model or not estimate.calls:
             # `super()` without arguments does not work in a class with slots.
@@ -177,6 +180,7 @@ class PreviewDeps(CompactionDeps):
 
     @classmethod
     def from_deps(cls, deps: CompactionDeps, request: CompactionRequest) -> PreviewDeps:
+        """Return dependencies that act on a copy of the view: nothing is written, no model is called."""
         own = {it.name: getattr(deps, it.name) for it in fields(CompactionDeps)}
         forecast = SummaryForecast(**{it.name: getattr(deps.summariser, it.name) for it in fields(Summariser)})
         copy = ViewCopy(deps.conversation, request.session, request.terms.counter)

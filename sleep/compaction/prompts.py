@@ -68,6 +68,7 @@ def build_summary_request(
 
 
 def render_instructions(prompts: SummaryPrompts, material: SummaryInput) -> str:
+    """Return the prompt for a summary, or for merging summaries, with its budget in tokens."""
     template = prompts.merge if material.depth > 1 else prompts.summary
     return Template(template).safe_substitute(budget=material.budget).strip()
 

@@ -149,6 +149,7 @@ class SummarySection:
 
 
 def make_section(checkpoint: Checkpoint) -> SummarySection:
+    """Return what the view says about a checkpoint. One of a tier without a summary has no text."""
     facts = checkpoint.key_facts
     text = "" if checkpoint.tier in RECORD_TIERS else checkpoint.summary
     return SummarySection(
@@ -165,6 +166,7 @@ def make_section(checkpoint: Checkpoint) -> SummarySection:
 
 
 def make_sections(checkpoints: Sequence[Checkpoint]) -> list[SummarySection]:
+    """Return the sections in the order of their messages."""
     return [make_section(checkpoint) for checkpoint in sorted(checkpoints, key=lambda each: each.from_message_id)]
 
 

@@ -56,6 +56,7 @@ class MinimumContext:
 
     @property
     def ratio(self) -> float:
+        """Share of the budget that cannot be compacted; above 1 nothing can be sent."""
         return (self.frame + self.request + self.rounds + self.reserve) / self.budget
 
     def describe(self) -> str:
@@ -216,6 +217,7 @@ class CompactionResult:
 
     @property
     def tokens_saved(self) -> int:
+        """Of the prompt; negative if it grew."""
         return self.before.prompt_tokens - self.after.prompt_tokens
 
 

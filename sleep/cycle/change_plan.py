@@ -129,6 +129,8 @@ class ChangePlanDraft:
         return holder
 
     def build_plan(self, entries: Sequence[JournalEntry], cycle: int) -> ChangePlan:
+        """Return the plan for these entries. Its key is made of theirs, so that it is stored once. Memories that end as
+        they were are not changed."""
         changes = tuple(
             MemoryChange("add" if before is None else "update", self._now[memory_id], before)
             for memory_id in self._changed

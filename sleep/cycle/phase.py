@@ -49,6 +49,7 @@ class PhaseResult:
             self.on_progress(self)
 
     def add_cost(self, usd: float | None) -> None:
+        """None, for a price that is not known, makes the sum unknown."""
         self.cost_usd = None if self.cost_usd is None or usd is None else self.cost_usd + usd
 
     def add_count(self, name: str, by: int) -> None:

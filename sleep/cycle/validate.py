@@ -98,6 +98,7 @@ def _is_over_soon(content: str) -> bool:
 
 
 def normalise_text(text: str) -> str:
+    """Return the text as texts are compared: in small letters, with single spaces."""
     return " ".join(text.casefold().split())
 
 

@@ -221,6 +221,7 @@ def _only_reminds(sentence: Sentence) -> bool:
 
 
 def asks_for_action(sentence: Sentence) -> bool:
+    """Return whether it orders or kindly asks for something. Other questions don't."""
     own = sentence.own_text
     if len(own) < _SHORTEST or _SAID_AT_ONCE.match(own):
         return False

@@ -127,6 +127,7 @@ def read_word_set(name: str) -> frozenset[str]:
 
 @cache
 def read_classifier() -> Classifier:
+    """Return signs.toml. Raises `ValueError` if signs have the same name, or one that is referred to is missing."""
     data = _read("signs")
     fragments = _fragments(data)
     signs = tuple(

@@ -40,6 +40,7 @@ def strip_request_to_keep(text: str) -> str:
 
 
 def asks_to_keep(text: str) -> bool:
+    """Return whether it begins by asking that something be remembered."""
     return _ASKS_TO_KEEP.match(text) is not None
 
 

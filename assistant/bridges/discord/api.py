@@ -75,6 +75,7 @@ class DiscordApi:
         return content
 
     async def open_socket(self, address: str) -> ClientWebSocketResponse:
+        """Connect to the gateway at the address that Discord gave. Raises `BridgeError`."""
         with translate_discord_errors():
             return await self._session.ws_connect(
                 f"{address.rstrip('/')}/?v=10&encoding=json", max_msg_size=_MAX_EVENT_BYTES

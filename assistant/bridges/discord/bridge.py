@@ -65,6 +65,8 @@ class DiscordBridge:
         return self._api_or_none
 
     async def check(self) -> str:
+        """As the port says. Raises `BridgeError` also if the application may not read messages (the message content
+        intent)."""
         me = await self._api.call("GET", "/users/@me")
         application = await self._api.call("GET", "/applications/@me")
         if not int(application.get("flags") or 0) & _READS_CONTENT:
@@ -87,6 +89,7 @@ class DiscordBridge:
     # --------------------------------------------------------------------------------------------------------- sending
 
     async def send(self, part: OutgoingPart) -> None:
+        """As the port says. A file whose data is gone is sent as its name."""
         outgoing = part.item.outgoing
         channel = form.require_channel(outgoing.target)
         if outgoing.kind == "reply":
@@ -102,6 +105,7 @@ class DiscordBridge:
     # ---------------------------------------------------------------------------------------------------------- typing
 
     def show(self, event: TurnEvent, target: str) -> None:
+        """Show "typing" for as long as the turn runs, in at most `_MAX_TYPING_PLACES` places at once."""
         if event.kind != "turn":
             return
         if event.data.get("state") != "started":

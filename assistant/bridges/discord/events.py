@@ -63,6 +63,7 @@ class DiscordPosition:
 
     @classmethod
     def parse(cls, text: str) -> DiscordPosition:
+        """Return the stored position. An unreadable one is empty, as before the first message."""
         try:
             read = json.loads(text or "{}")
             newest = {str(place): int(message) for place, message in dict(read.get("newest", {})).items()}
@@ -74,6 +75,7 @@ class DiscordPosition:
         return json.dumps({"since": self.since, "newest": self.newest}, separators=(",", ":"))
 
     def advance(self, place: str, message: int) -> DiscordPosition:
+        """Return the position after a message. Only the `_MAX_PLACES` places that spoke last are kept."""
         newest = {key: value for key, value in self.newest.items() if key != place}
         newest[place] = max(message, self.newest.get(place, 0))
         for key in list(newest)[:-_MAX_PLACES]:
@@ -156,6 +158,7 @@ def _written(text: str, message: JsonObject, channels: Mapping[str, str]) -> str
 
 
 def files_of(message: JsonObject) -> Iterator[RemoteFile]:
+    """Yield the attachments; sizes are in bytes as Discord states them."""
     is_voice = bool(int(message.get("flags") or 0) & _VOICE_FLAG)
     for file in message.get("attachments") or ():
         mime = str(file.get("content_type") or "application/octet-stream").partition(";")[0]

@@ -45,6 +45,7 @@ class DiscordGateway:
         self._acknowledged = True
 
     def note_done(self, number: int) -> None:
+        """Record the newest handled event (its sequence number), after which a new connection resumes."""
         self._done = number
 
     async def events(self, api: DiscordApi, token: str) -> AsyncIterator[tuple[int, str, Any]]:

@@ -83,6 +83,7 @@ class MailBridge:
         self._sent_at: defaultdict[str, deque[float]] = defaultdict(deque)
 
     async def check(self) -> str:
+        """Return the address, after logging in to both servers. Raises `BridgeError`."""
         with _as_bridge_errors():
             await run_imap(self._account.imap, lambda connection: connection.select(FOLDER), self._seconds)
             await check_login(self._account.smtp, self._seconds)
@@ -97,6 +98,7 @@ class MailBridge:
     # ------------------------------------------------------------------------------------------------------- receiving
 
     async def run(self, inbound: InboundPort) -> None:
+        """As the port says. Raises `BridgeError` if no server is named that verifies senders."""
         if not self._verified_by:
             raise BridgeError(
                 "mail.verified_by is empty, so no mail can be accepted: a From line proves nothing. `assistant bridge "
@@ -210,6 +212,8 @@ class MailBridge:
     # --------------------------------------------------------------------------------------------------------- sending
 
     async def send(self, part: OutgoingPart) -> None:
+        """As the port says. The Message-ID is made of the part's key, so that a mail sent twice is one to most
+        programs. Raises `BridgeError` with `refused` set if the target is no address."""
         address, _, answered = part.item.outgoing.target.partition(" ")
         if not is_address(address):
             raise BridgeError(f"{address!r} is not a mail address.", refused=True)

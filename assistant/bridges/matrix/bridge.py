@@ -72,6 +72,7 @@ class MatrixBridge:
         self._moved_rooms: Mapping[str, str] = {}
 
     async def check(self) -> str:
+        """As the port says, with a remark if the device is not verified, so that others may distrust its messages."""
         client = self._restore_session(MatrixClient(self._homeserver, None))
         try:
             await self._identify(client)
@@ -92,6 +93,7 @@ class MatrixBridge:
         ).run()
 
     async def send(self, part: OutgoingPart) -> None:
+        """As the port says. The first text of an answer replaces the draft of its turn, if there is one."""
         outgoing = part.item.outgoing
         target, media = outgoing.target, part.media
         if media is None:

@@ -37,6 +37,7 @@ class SigningKeys:
     keys: Mapping[str, Account]
 
     def public_key(self, usage: str) -> str:
+        """Return it in unpadded base64."""
         key: str = self.keys[usage].ed25519_key.to_base64()
         return key
 
@@ -47,6 +48,8 @@ class SigningKeys:
         return body if usage == "master" else self.sign_payload(body, "master")
 
     def sign_payload(self, body: Mapping[str, Any], usage: str) -> dict[str, Any]:
+        """Return the body with its signature alone, over its canonical JSON without `signatures` and `unsigned` (Matrix
+        specification, "Signing JSON")."""
         plain = {key: value for key, value in body.items() if key not in ("signatures", "unsigned")}
         signature = self.keys[usage].sign(Api.to_canonical_json(plain).encode()).to_base64()
         return {**plain, "signatures": {self.user: {f"ed25519:{self.public_key(usage)}": signature}}}

@@ -68,6 +68,7 @@ class MatrixDrafts:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def show(self, event: TurnEvent, target: str) -> None:
+        """Take up what happens in a turn; what is shown follows in tasks. An aborted turn's draft is erased."""
         draft = self._drafts.get(target)
         if event.kind == "turn" and event.data.get("state") != "started":
             if draft is not None and draft.turn == event.turn:

@@ -55,6 +55,7 @@ def file_fingerprint(name: str, data: bytes) -> str:
 
 
 def notice_transaction_id(*parts: str) -> str:
+    """Return the same id for the same parts, so that the server sends a repeated notice once."""
     return "notice-" + _digest(*parts)
 
 
@@ -75,6 +76,7 @@ def api_path(*parts: str) -> str:
 
 
 def format_target(room: str, thread: str = "") -> str:
+    """Return what `parse_target` reads."""
     return f"{room}|{thread}" if thread else room
 
 
@@ -118,6 +120,7 @@ def read_text(event: JsonObject) -> str:
 
 
 def read_attachment(event: JsonObject) -> MatrixAttachment | None:
+    """Return the file or sticker of an event, None if it has none. Its size is what the sender claims."""
     content = _mapping(event, "content")
     kind = "m.image" if event.get("type") == "m.sticker" else content.get("msgtype")
     if kind not in ("m.image", "m.file", "m.audio", "m.video"):
@@ -136,6 +139,7 @@ def read_attachment(event: JsonObject) -> MatrixAttachment | None:
 
 
 def is_message_event(event: JsonObject) -> bool:
+    """Return whether it says something new: edits don't."""
     return event.get("type") == "m.sticker" or (event.get("type") == "m.room.message" and not replaced_event_id(event))
 
 
@@ -164,6 +168,7 @@ def redacted_event_id(event: JsonObject) -> str:
 
 
 def thread_root_id(event: JsonObject) -> str:
+    """Return the id of the event that the thread began with, "" outside threads."""
     relation = _relation(event)
     return _text(relation, "event_id") if relation.get("rel_type") == "m.thread" else ""
 
@@ -243,6 +248,7 @@ def message_content(text: str, thread: str = "") -> dict[str, Any]:
 
 
 def with_thread(content: dict[str, Any], thread: str) -> dict[str, Any]:
+    """Return the content as an answer in a thread; clients without threads show it as a reply. "" is no thread."""
     if not thread:
         return content
     relation = {
@@ -366,6 +372,7 @@ class SyncPosition:
     # ------------------------------------------------------------------------------------------------- replaced rooms
 
     def knows_upgrade(self, old: str, new: str) -> bool:
+        """Return whether this replacement of a room was noted before."""
         return any((upgrade.old, upgrade.new) == (old, new) for upgrade in self.replaced)
 
     def original_room(self, room: str) -> str:

@@ -40,6 +40,8 @@ _FILTER: dict[str, Any] = {
 
 
 class RoomInvitations:
+    """Accepts invitations to rooms from the owner and from those who are allowed to invite."""
+
     def __init__(self, client: MatrixClient, allowed: tuple[str, ...], is_owners: Callable[[str], bool]) -> None:
         """`allowed` are accounts, and servers such as "example.org"."""
         self._client = client
@@ -103,6 +105,7 @@ class RoomUpgrades:
         self._not_entered: set[str] = set()
 
     def note_events(self, room_id: str, events: Iterable[Event]) -> None:
+        """Note which room these events say this one is replaced by, and which it replaces."""
         for event in events:
             if successor := form.replacement_room_id(event.source):
                 self.pending[room_id] = _UpgradeClaim(successor, event.sender)

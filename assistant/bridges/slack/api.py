@@ -92,6 +92,7 @@ class SlackApi:
         return str((await self.call(self.web.apps_connections_open(app_token=self._app_token)))["url"])
 
     async def open_socket(self) -> ClientWebSocketResponse:
+        """Connect to an address of Socket Mode, which Slack gives out for one connection. Raises `BridgeError`."""
         address = await self.socket_address()
         with translate_slack_errors():
             return await self._session.ws_connect(address, heartbeat=_HEARTBEAT_SECONDS, max_msg_size=_MAX_EVENT_BYTES)

@@ -55,6 +55,7 @@ class SlackBridge:
         return self._api_or_none
 
     async def check(self) -> str:
+        """Return the bot and its workspace, after both tokens were tried. Raises `BridgeError`."""
         me = await self._api.identify()
         await self._api.socket_address()
         return f"@{me['user']} in {me['team']}"
@@ -74,6 +75,8 @@ class SlackBridge:
     # --------------------------------------------------------------------------------------------------------- sending
 
     async def send(self, part: OutgoingPart) -> None:
+        """As the port says. A part whose sending was interrupted is looked for in the channel first: Slack accepts the
+        same message twice. Raises `BridgeError`, with `ambiguous` set, if that cannot be told."""
         outgoing = part.item.outgoing
         channel, thread = form.parse_target(outgoing.target)
         may_be_there = part.item.state == "sending" and part.number == part.item.parts_sent + 1

@@ -41,6 +41,7 @@ _CALLS = lazy_regex(r"<(?=@[UWB]|!(?:channel|here|everyone|subteam))")
 
 
 def format_target(channel: str, thread: str = "") -> str:
+    """Return what `parse_target` reads."""
     return f"{channel}:{thread}" if thread else channel
 
 
@@ -71,6 +72,7 @@ class SlackPosition:
 
     @classmethod
     def parse(cls, text: str) -> SlackPosition:
+        """Return the stored position. An unreadable one is empty, as before the first message."""
         try:
             newest = json.loads(text or "{}")
         except ValueError:
@@ -90,6 +92,7 @@ class SlackPosition:
         return replace(self, newest=newest)
 
     def threads(self) -> tuple[tuple[str, str], ...]:
+        """The threads of which something was received, as (channel, thread)."""
         return tuple(parse_target(place) for place in self.newest if ":" in place)
 
 
@@ -115,6 +118,7 @@ def is_addressed(message: JsonObject, me: str) -> bool:
 
 
 def mentioned_users(message: JsonObject) -> set[str]:
+    """Return the ids of all users named in the message and in what it shares."""
     texts = [str(message.get("text", "")), *(str(shared.get("text", "")) for shared in _shared(message))]
     return {user for text in texts for user in _USER.findall(text)}
 
@@ -154,6 +158,7 @@ def plain_text(text: str, names: Mapping[str, str]) -> str:
 
 
 def files_of(message: JsonObject) -> Iterator[RemoteFile]:
+    """Yield the files that can be downloaded: Slack leaves out deleted ones and those beyond a free plan."""
     for file in message.get("files") or ():
         if not isinstance(file, dict) or file.get("mode") in ("tombstone", "hidden_by_limit") or "id" not in file:
             continue
@@ -199,6 +204,7 @@ def plain_payload(markdown: str) -> dict[str, Any]:
 
 
 def escape(text: str) -> str:
+    """Return the text with the three characters escaped that Slack's mrkdwn reads as markup."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

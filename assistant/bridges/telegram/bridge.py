@@ -123,6 +123,8 @@ class TelegramBridge:
     # ------------------------------------------------------------------------------------------------------- receiving
 
     async def run(self, inbound: InboundPort) -> None:
+        """As the port says. The position is the offset of the next update; an update is acknowledged by asking for
+        later ones, after it is stored."""
         me = await self._whoami()
         position = inbound.load_position(self.name)
         offset = int(position) if position.isdecimal() else 0
@@ -270,6 +272,7 @@ class TelegramBridge:
     # --------------------------------------------------------------------------------------------------------- sending
 
     async def send(self, part: OutgoingPart) -> None:
+        """As the port says. Telegram drops no repetitions. Drafts stop while a message is sent."""
         outgoing = part.item.outgoing
         chat, thread = parse_target(outgoing.target)
         buttons = inline_keyboard(outgoing.buttons) if part.last else None

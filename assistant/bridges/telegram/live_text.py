@@ -50,6 +50,8 @@ class _LiveTarget:
 
 @dataclass(slots=True, eq=False)
 class TelegramLiveText:
+    """One per bridge. At most `_MAX_TARGETS` targets are shown at once."""
+
     send_typing: SendTyping
     send_draft: SendDraft
     typing_seconds: float  # typing is repeated after this time; Telegram shows it for 5 s
@@ -58,6 +60,8 @@ class TelegramLiveText:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def show(self, event: TurnEvent, target: str, *, drafts: bool) -> None:
+        """Take up what happens in a turn; requests to Telegram follow in tasks. `drafts`: whether the target shows
+        them."""
         live = self._targets.get(target)
         if event.kind == "turn" and event.data.get("state") == "started":
             live = self._start(target) if live is None else live

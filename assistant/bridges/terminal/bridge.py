@@ -249,6 +249,7 @@ class TerminalBridge:
         return "deliver", data
 
     def show(self, event: TurnEvent, target: str) -> None:
+        """Pass the event to every terminal of the session."""
         if event.kind == "turn" and event.data["state"] == "started":
             self._running_turns[event.session] = event.turn
         elif event.kind == "turn":

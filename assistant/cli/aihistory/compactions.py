@@ -75,6 +75,8 @@ def find_checkpoint(
 
 
 def parse_moment(text: str, zone: tzinfo) -> datetime:
+    """Return the moment; a date is its midnight, and without an offset it is in `zone`. Raises `UsageError` if it is no
+    ISO date."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -26,6 +26,7 @@ class Saving:
     is_over: bool  # the day has passed
 
     def describe(self) -> str:
+        """Return a line with both amounts, in dollars or tokens; as long as the day is not over it says "so far"."""
         expected, actual = self._amount(self.expected), self._amount(self.actual)
         so_far = "in" if self.is_over else "so far, in"
         return (

@@ -36,6 +36,8 @@ class SecretMask:
             self._kinds |= find_secret_values([text])
 
     def apply(self, text: str) -> str:
+        """Return the text without its secrets and those learned before; `left_out` tells afterwards whether there were
+        any."""
         if self._asked:
             return text
         self.learn(text)

@@ -250,6 +250,7 @@ def _linked_matrix_account(settings: Settings) -> str:
 
 
 def owner_accounts(stores: Stores, name: str) -> list[str]:
+    """Return the owner's accounts on that network; none before pairing."""
     owners = [person for person in stores.people.list_people() if person.role == "owner"]
     return [it.sender for person in owners for it in person.identities if it.bridge == name]
 

@@ -136,6 +136,8 @@ async def one_question(settings: Settings, text: str, session: str, json_out: bo
 
 
 async def from_pipe(settings: Settings, session: str, json_out: bool) -> int:
+    """Answer standard input line by line, and return the exit code of all. Raises `LinkLost`: lines that were accepted
+    are kept."""
     async with open_link(settings) as link:
         before, printer = await read_unattended(link), Printer(json_out, indent=None)
         await remark_new_conversation(link, session)
@@ -163,7 +165,7 @@ async def read_unattended(link: Link) -> str:
 
 def print_unattended(note: str, before: str = "", printer: Printer | None = None) -> None:
     """Who asks one thing is told of what waits when it is not what waited before, and no answer said so."""
-    if note and note != before and not (printer and printer.warned_of_nothing):
+    if note and note != before and not (printer and printer.warned_that_nothing_runs):
         print_remark(note)
 
 
@@ -239,10 +241,11 @@ class Printer:
 
     json_out: bool
     indent: int | None = 2
-    warned_of_nothing: bool = False  # an answer said that nothing will run when something is due
+    warned_that_nothing_runs: bool = False  # an answer said that nothing will run when something is due
     _knows_fallback: bool = False
 
     def show(self, result: Mapping[str, Any]) -> None:
+        """Print a result of `Link.result`: reply or JSON on standard output, errors and remarks on standard error."""
         if self.json_out:
             print_json(answer_as_json(result), indent=self.indent)
         elif not result["error"]:
@@ -253,7 +256,7 @@ class Printer:
             said = any(words in notice for words in _FALLBACK_NOTICES for notice in result["notices"])
             if not said and not self._knows_fallback:
                 print_remark(result["fallback_reason"])
-        self.warned_of_nothing |= warns_of_nothing(result["reply"] or "")
+        self.warned_that_nothing_runs |= warns_of_nothing(result["reply"] or "")
         # A command is answered by no model.
         if result["fallback"] is not None:
             self._knows_fallback = bool(result["fallback"])

@@ -25,6 +25,7 @@ class StreamingDraft:
 
     @property
     def tail(self) -> str:
+        """Return what is not printed yet."""
         return self.text[self.printed :]
 
     def take_closed_blocks(self, fits: Callable[[str], bool]) -> str:

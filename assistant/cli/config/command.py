@@ -144,6 +144,7 @@ def path() -> Path:
 
 
 def unknown_setting_error(key: str) -> UsageError:
+    """Return the error to raise, which names the nearest setting if one is near."""
     near = difflib.get_close_matches(key, SETTING_FIELDS, n=1)
     meant = f"did you mean `{near[0]}`?" if near else "`assistant config show` lists all."
     return UsageError(f"`{key}` is not a setting; {meant} Nothing was changed.")

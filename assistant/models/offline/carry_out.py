@@ -254,7 +254,7 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
         if chance < _LEAST and intent != ranked[0][0]:
             break
         try:
-            return (yield from plans()[intent](text, items, context))
+            return (yield from readers_by_intent()[intent](text, items, context))
         except OtherAnswer:
             if intent in ("ask", "cannot"):
                 raise OtherAnswer(asks=True) from None
@@ -274,7 +274,8 @@ def _cannot(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pla
 
 
 @cache
-def plans() -> dict[str, Reader]:
+def readers_by_intent() -> dict[str, Reader]:
+    """Return what carries out each kind of order, by the name of its intent."""
     return {
         "add": add,
         "ask": ask,

@@ -63,7 +63,7 @@ ONLY_THE_NEXT = "I can only leave out the next time that it comes, so nothing is
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
 
 
-def waiting(items: Sequence[ListedItem]) -> list[ListedItem]:
+def _not_done(items: Sequence[ListedItem]) -> list[ListedItem]:
     return [item for item in items if not item.done]
 
 
@@ -80,17 +80,17 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """Reminders and to-dos that are not wanted any more."""
     times = find_times(text)
     if numbers := numbers_named(text):
-        chosen = [item for item in waiting(items) if item.id in numbers]
+        chosen = [item for item in _not_done(items) if item.id in numbers]
         kinds = {item.kind for item in chosen}
         targets = Targets(chosen if len(kinds) == 1 else [], all_meant=True)
     else:
         # Only what comes again can be left out once.
-        pool = [item for item in waiting(items) if item.often or not says("leaves_out", fold(text))]
+        pool = [item for item in _not_done(items) if item.often or not says("leaves_out", fold(text))]
         targets = find_targets(text, pool, context, times, may_keep=True)
     if says("resets", fold(text)) and any(list_names(text)):
-        targets = _whole_list(text, waiting(items))
+        targets = _whole_list(text, _not_done(items))
     if not targets and says("negated_request", fold(text)):
-        targets = _not_to_ring(text, waiting(items), times, context.now)
+        targets = _not_to_ring(text, _not_done(items), times, context.now)
     if not targets and (numbers or (names_list(text) and says("clear", fold(text)))):
         return (yield from _drop_unseen(text, numbers))
     found = _for_each(targets)
@@ -154,7 +154,7 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
         return describe_todos((yield from call_tool("manage_todo_list", action="complete", ids=numbers)))
     if (says("asks", fold(text)) or text.endswith("?")) and not says("mark", fold(text)):
         raise OtherAnswer(asks=True)  # "did I buy the milk" asks
-    there = waiting(items)
+    there = _not_done(items)
     if not says("except", fold(text)) and not says("all", fold(text)):  # "got the milk, but there was no bread"
         text = _without_missing(_BUT.split(text, maxsplit=1)[0])
     todos = [item for item in there if item.kind == "todo"]
@@ -221,7 +221,7 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if not times.of_kind("clock") and (minutes := _MINUTES_ALONE.search(fold(plain))):
         return (yield from _move_minutes(plain[: minutes.start()], 30 if minutes["half"] else 15, items, context))
     snoozes = says("snooze", fold(text))
-    pool = items if snoozes else waiting(items)
+    pool = items if snoozes else _not_done(items)
     targets = find_targets(text, pool, context, times)
     if snoozes and not content_words(text):
         came = [item for item in pool if item.done and item.kind == "reminder"]
@@ -244,7 +244,7 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
 def _move_minutes(text: str, minutes: int, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """The same hour, at other minutes."""
     targets = find_targets(
-        text, [item for item in waiting(items) if item.kind == "reminder"], context, find_times(text)
+        text, [item for item in _not_done(items) if item.kind == "reminder"], context, find_times(text)
     )
     found = _for_each(targets)
     if len(found) > 1 or found[0].due is None:
@@ -363,7 +363,7 @@ def _day_code(at: datetime) -> str:
 
 def undate(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """A to-do that has a due date no longer."""
-    dated = [item for item in waiting(items) if item.kind == "todo" and item.due]
+    dated = [item for item in _not_done(items) if item.kind == "todo" and item.due]
     targets = find_targets(text, dated, context, find_times(text))
     found = _for_each(targets)
     if targets.unclear:
@@ -374,7 +374,7 @@ def undate(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
 
 def relist(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """To-dos that belong on another list."""
-    todos = [item for item in waiting(items) if item.kind == "todo"]
+    todos = [item for item in _not_done(items) if item.kind == "todo"]
     known = {fold(item.list): item.list for item in todos if item.list}
     names = list_names(text)
     names += [known[word] for word in re.findall(r"\w+", fold(text)) if word in known and word not in names]

@@ -37,6 +37,7 @@ class Cues:
 
 @cache
 def read_cues() -> Cues:
+    """Return cues.toml, whose words and patterns are read as folded."""
     data = tomllib.loads(CUES_FILE.read_text(encoding="utf-8"))
     # What one fragment is part of another.
     fragments: dict[str, str] = data["fragments"]
@@ -55,10 +56,12 @@ def says(name: str, text: str) -> bool:
 
 
 def says_any(names: Iterable[str], text: str) -> bool:
+    """Return whether a folded text has one of these cues."""
     return any(says(name, text) for name in names)
 
 
 def fold(text: str) -> str:
+    """Return the text in small letters, without accents, with straight apostrophes and single spaces."""
     return fold_text(" ".join(text.split())).replace("’", "'")
 
 

@@ -56,6 +56,7 @@ class Weights:
 
 @cache
 def read_weights() -> Weights:
+    """Return the weights that `make fit-rules` wrote."""
     data = json.loads(WEIGHTS_FILE.read_text(encoding="utf-8"))
     return Weights(tuple(data["intents"]), data["features"])
 

@@ -63,6 +63,7 @@ def read_reminders(result: str) -> list[ListedItem]:
 
 
 def read_todos(result: str) -> list[ListedItem]:
+    """Return the items that a result of the to-do tool shows, done ones included; none if it has another form."""
     report = parse_todos(result)
     return [_todo(line) for line in report.lines] if report else []
 
@@ -122,6 +123,7 @@ def _plain(word: str) -> str:
 
 
 def count_hits(words: Iterable[str], item: ListedItem) -> int:
+    """Return how many of the words the item's text or the name of its list has, in any inflection."""
     own = words_of(f"{item.text} {item.list}")
     return sum(any(is_same(word, other) for other in own) for word in words)
 

@@ -78,6 +78,8 @@ class OrderForms:
 
 @cache
 def read_forms() -> OrderForms:
+    """Return order_forms.toml: the forms and irregular imperatives of each language, and words by what they become when
+    a letter is left out."""
     data = tomllib.loads(FORMS_FILE.read_text(encoding="utf-8"))
 
     def pairs(text: str) -> dict[str, str]:

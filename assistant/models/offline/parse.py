@@ -138,6 +138,7 @@ class Phrases:
 
 @cache
 def read_phrases() -> Phrases:
+    """Return phrases.toml, with months, weekdays and numbers in several languages put into its patterns."""
     data = tomllib.loads(PHRASES_FILE.read_text(encoding="utf-8"))
     data["fragments"] |= {"calendar": "|".join((*MONTHS, *WEEKDAYS)), "number": "|".join(NUMBER_WORDS)}
 
@@ -313,6 +314,7 @@ def note_of(text: str) -> Note:
 
 
 def parse_clause(clause: str) -> Request:
+    """Return what one clause asks for; it is not split further."""
     return parse_sentence(Sentence(clause, blank_quotations(clause)))
 
 

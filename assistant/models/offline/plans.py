@@ -92,6 +92,7 @@ def describe_failure(result: str) -> str:
 
 
 def call_tool(tool: str, **arguments: object) -> Plan:
+    """Ask for a tool, and return its result. Raises `ToolFailedError`, with words for the person, if it failed."""
     result = yield ToolStep(tool, arguments)
     if is_failed_result(result):
         raise ToolFailedError(describe_failure(result))
@@ -141,6 +142,7 @@ def changed_right_before(context: PlanContext) -> bool:
 
 
 def ask_which(items: Sequence[ListedItem]) -> str:
+    """Return a question, in Markdown, which of several items is meant; the first 20 are named with their numbers."""
     lines = "\n".join(f"- {item.id}: {describe_item(item)}" for item in items[:20])
     kinds = {item.kind for item in items}
     name = {"reminder": "reminders", "todo": "to-dos"}[kinds.pop()] if len(kinds) == 1 else "reminders and to-dos"
@@ -157,6 +159,7 @@ def ask_for_kind(items: Sequence[ListedItem]) -> str:
 
 
 def describe_item(item: ListedItem) -> str:
+    """Return one line about an item, its text quoted for Markdown, its time local."""
     text = quote_block(" ".join(item.text.split())).removeprefix("> ")
     if item.kind == "todo":
         due = f", due {item.due:%a %Y-%m-%d}" if item.due else ""
@@ -166,6 +169,7 @@ def describe_item(item: ListedItem) -> str:
 
 
 def refuse(text: str) -> str:
+    """Return that nothing fits; to a text about erasing words also which command does that."""
     nothing = f"{NOTHING_FITS}, so nothing is changed. Your message is kept."
     if says_any(("erase_words", "words_said"), fold(text)):
         return f"{nothing} `/forget` erases words from everything that is stored."
@@ -173,6 +177,8 @@ def refuse(text: str) -> str:
 
 
 def describe_todos(result: str) -> str:
+    """Return what a call changed and what is on the lists now, from the tool's result; without a change, that it is not
+    known."""
     report = parse_todos(result)
     if report is None or not report.change:
         return "The to-do list did not answer, so I can't say what happened. Nothing more was tried."

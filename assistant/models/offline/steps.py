@@ -200,12 +200,19 @@ def _answer(question: Question, results: Sequence[str], context: StepContext) ->
                 return said_in_file
     if not ranked.answers and "?" not in question.text and commands(question.text):
         return UNCLEAR_ORDER
-    if not ranked.answers:
-        where = "what you told me" if can_search else "the messages that I still see"
-        parts = [f"I found nothing in {where} that answers this. {_NOWHERE_ELSE}"]
-        if ranked.nearest is not None:
-            parts.append(_quotation("The nearest is from", ranked.nearest))
-        return _with_failure("\n\n".join(parts), results)
+    said = _say_answers(question, ranked) if ranked.answers else _say_nothing_found(ranked, can_search=can_search)
+    return _with_failure(said, results)
+
+
+def _say_nothing_found(ranked: RankedAnswer, *, can_search: bool) -> str:
+    where = "what you told me" if can_search else "the messages that I still see"
+    parts = [f"I found nothing in {where} that answers this. {_NOWHERE_ELSE}"]
+    if ranked.nearest is not None:
+        parts.append(_quotation("The nearest is from", ranked.nearest))
+    return "\n\n".join(parts)
+
+
+def _say_answers(question: Question, ranked: RankedAnswer) -> str:
     first, *others = ranked.answers
     speaker = "I told you" if question.role == "assistant" else f"{_line(first.name) if first.name else 'You'} told me"
     speaker = "Noted" if first.speaker == MEMORY else speaker
@@ -217,7 +224,7 @@ def _answer(question: Question, results: Sequence[str], context: StepContext) ->
     if ranked.replaced:
         days = ", ".join(dict.fromkeys(quote.when for quote in ranked.replaced if quote.when))
         parts.append(f"It replaces what was said on {days}." if days else "It replaces what was said before.")
-    return _with_failure("\n\n".join(parts), results)
+    return "\n\n".join(parts)
 
 
 def _out_of_view(ranked: RankedAnswer, context: StepContext) -> QuotedMessage | None:

@@ -71,6 +71,7 @@ class StoredArchive:
         return self._open_object_store()
 
     def open_reader(self) -> closing[Database]:
+        """Return script.db, opened for reading, as a context."""
         return closing(Database.open_reader(self._home / "script.db"))
 
     @contextmanager

@@ -98,6 +98,7 @@ class KnowledgeAsOf(MemoryListing):
         return memories
 
     def find_memory(self, memory_id: str, scope: str, at: datetime) -> Memory | None:
+        """Return the memory as it was at that time; None if the scope did not have it."""
         return self._about([memory_id], scope, at).memories.get(memory_id)
 
     # ----------------------------------------------------------------------------------------------------------- steps
@@ -153,6 +154,8 @@ def entry_as_memory(entry: JournalEntry) -> Memory:
 
 
 class StoredConsolidations(KnowledgeAsOf):
+    """Implements `ConsolidationsPort`, and tells what was known earlier."""
+
     # ---------------------------------------------------------------------------------------------------------- entries
 
     def pending_entries(self, *, scope: str | None = None, limit: int = 200) -> list[JournalEntry]:

@@ -25,6 +25,8 @@ _read_edit = class_row(UndoableEdit)
 
 
 class EditStore:
+    """Edits of profiles and memory files, each with what undoes it."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
 

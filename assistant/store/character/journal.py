@@ -26,6 +26,8 @@ _read_report = class_row(SleepReport)
 
 
 class StoredJournal:
+    """Implements `Journal`."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
         self._begun: set[int] = set()

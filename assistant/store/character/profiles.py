@@ -33,6 +33,8 @@ read_profile = class_row(Profile)
 
 
 class StoredProfiles:
+    """Implements `ProfilesPort`."""
+
     def __init__(self, db: Database) -> None:
         self._db = db
         self._edits = EditStore(db)
@@ -161,6 +163,7 @@ def profile_to_text(profile: Profile) -> str:
 
 
 def profile_from_text(text: str, scope: str) -> Profile:
+    """Return a profile from the text of an edit, with the scope, which the text does not have."""
     return from_values(Profile, {**json.loads(text), "scope": scope})
 
 

@@ -50,6 +50,9 @@ class StoredTodos:
     def add(
         self, scope: str, texts: Sequence[str], key: str, now: datetime, *, list_name: str = "", due: str | None = None
     ) -> list[TodoItem]:
+        """Add a to-do for each text, once per key, and return them. Raises `UsageError` if the scope is not the owner's
+        and has too many."""
+
         def insert() -> list[int]:
             if scope != OWNER_SCOPE:
                 self._must_fit(scope, texts)
@@ -71,6 +74,7 @@ class StoredTodos:
             )
 
     def complete(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:
+        """Return the changed ones. Raises `UsageError`, and changes none, if the scope lacks one of them."""
         return self._once(scope, key, now, lambda: self._set(scope, ids, state="done", done_at=now))
 
     def reopen(self, scope: str, ids: Sequence[int], key: str, now: datetime) -> list[TodoItem]:

@@ -58,6 +58,7 @@ class ByteSearch:
             raise StoreError(f"{path} cannot be read: {error}") from error
 
     def count(self, blocks: Iterable[bytes]) -> int:
+        """Return how often the text is in the blocks, which are consecutive; also across their borders."""
         stream = _Stream(self, 0)
         for block in blocks:
             stream.feed(block)

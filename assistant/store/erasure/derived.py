@@ -88,25 +88,7 @@ def add_derived(
     """Return the plan with the values that only its messages (`sources`) and `texts` contained, and the messages that
     repeat them. Words that are only in `texts`, and in `others` made of other messages, are their author's wording.
     `names` are the program's own."""
-    spoken_in = [record.ts.year for record in sources]
-    years = range(min(spoken_in, default=0) - 1, max(spoken_in, default=0) + _YEARS_AHEAD)
-    values = _Values(years, said=set(names), files=_paths(sources))
-    # With `everywhere`, messages that only repeat the text have no values of their own, only our own text format.
-    firsthand = [record for record in sources if _is_independent(record)] if plan.everywhere else []
-    for record in firsthand or sources:
-        carried = _carried(record, plan)
-        values.add(carried, record.id)
-        # The words around it in tool results and answers are also used about other things.
-        sentences = [] if record.role == "user" else identifying_phrases(carried)
-        values.weak.update((sentence, record.id) for sentence in sentences if sentence not in values.weak)
-    for text in texts:
-        values.add(text, 0)
-    own_wording = [value for value, said_in in (*values.own.items(), *values.weak.items()) if not said_in]
-    values.said |= (
-        PhraseMatcher((), own_wording).matched_in_any_case("\n".join(others).encode()) if own_wording else set()
-    )
-    written = {value for value in (*values.own, *values.weak) if is_written_by_us(value, years)}
-    values.said |= written - (values.days - values.own.keys())
+    values = _collect_values(plan, sources, texts, others, names)
     turns = {record.turn for record in sources if record.turn}
     questions = [record for record in sources if record.turn and record.role == "user"]
     asked = {record.turn for record in questions if record.turn}
@@ -136,6 +118,32 @@ def add_derived(
         mentions=tuple(echo.id for echo in other_echoes if _words_among(alone, _words_said(echo))),
         files=tuple(sorted(path for path in values.files if path.startswith(TRANSFER_FOLDERS))),
     )
+
+
+def _collect_values(
+    plan: ErasurePlan, sources: Sequence[LogRecord], texts: Iterable[str], others: Iterable[str], names: Collection[str]
+) -> _Values:
+    """Collect the values and the wording of the messages and texts; `said` are those that are not theirs alone."""
+    spoken_in = [record.ts.year for record in sources]
+    years = range(min(spoken_in, default=0) - 1, max(spoken_in, default=0) + _YEARS_AHEAD)
+    values = _Values(years, said=set(names), files=_paths(sources))
+    # With `everywhere`, messages that only repeat the text have no values of their own, only our own text format.
+    firsthand = [record for record in sources if _is_independent(record)] if plan.everywhere else []
+    for record in firsthand or sources:
+        carried = _carried(record, plan)
+        values.add(carried, record.id)
+        # The words around it in tool results and answers are also used about other things.
+        sentences = [] if record.role == "user" else identifying_phrases(carried)
+        values.weak.update((sentence, record.id) for sentence in sentences if sentence not in values.weak)
+    for text in texts:
+        values.add(text, 0)
+    own_wording = [value for value, said_in in (*values.own.items(), *values.weak.items()) if not said_in]
+    values.said |= (
+        PhraseMatcher((), own_wording).matched_in_any_case("\n".join(others).encode()) if own_wording else set()
+    )
+    written = {value for value in (*values.own, *values.weak) if is_written_by_us(value, years)}
+    values.said |= written - (values.days - values.own.keys())
+    return values
 
 
 def _paths(records: Iterable[LogRecord]) -> set[str]:

@@ -85,6 +85,7 @@ class ErasurePlan:
         return frozenset(record.id for record in self.records)
 
     def records_by_session(self) -> dict[str, list[RecordLocation]]:
+        """Return the records grouped by session, in the order of the plan."""
         by_session: dict[str, list[RecordLocation]] = {}
         for record in self.records:
             by_session.setdefault(record.session, []).append(record)

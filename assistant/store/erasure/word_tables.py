@@ -59,6 +59,7 @@ class RowChange:
 
 
 def find_changes(db: Database, plan: ErasurePlan, tables: Iterable[WordTable]) -> Iterator[RowChange]:
+    """Yield the changes of rows that have something to erase; nothing is changed yet."""
     for table in tables:
         for row in _scoped_rows(db, table.name, plan, scope=table.scope, columns=table.columns):
             change = table.change(row, plan)

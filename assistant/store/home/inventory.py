@@ -78,10 +78,13 @@ class StoreEntry:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
+    """What is recorded about all stores of a data folder."""
+
     at: datetime
     stores: Mapping[str, StoreEntry]
 
     def entry(self, name: str) -> StoreEntry:
+        """Return what is recorded about a store; an empty entry if nothing is."""
         return self.stores.get(name, StoreEntry())
 
 

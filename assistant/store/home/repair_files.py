@@ -51,6 +51,7 @@ def keep_file(home: Path, path: Path, folder: Path) -> Path:
 
 @contextmanager
 def repair_errors(home: Path) -> Iterator[None]:
+    """A context that raises `OSError` as `StoreError`, with what to do."""
     try:
         yield
     except OSError as error:

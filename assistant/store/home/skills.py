@@ -43,6 +43,8 @@ class Skill:
 
 
 class Skills:
+    """The skills of one workspace, read from its folders at each call."""
+
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
         self.folder = workspace / SKILLS_FOLDER

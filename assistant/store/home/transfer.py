@@ -49,6 +49,7 @@ class HomeTransfer:
         return self._log.scan(session) if self._log.size(session) else iter(())
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of one of `TABLES` by column name, ordered by their key."""
         return (dict(row) for row in self._database(table).iterate(f"SELECT * FROM {table} ORDER BY 1, 2"))
 
     def parents_first(self, sessions: Collection[str]) -> list[str]:

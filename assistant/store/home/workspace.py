@@ -42,6 +42,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class WorkspaceFiles:
+    """Writes files of the workspace, durably. May be called from any thread."""
+
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
         self._saving = threading.Lock()
@@ -54,6 +56,8 @@ class WorkspaceFiles:
                     path.unlink()
 
     def save(self, folder: str, candidate_names: tuple[str, ...], data: bytes) -> str:
+        """Write a file unless one of the candidate names has the same data; return its path in the workspace. A first
+        name that is taken gets a number. Raises `StoreError`."""
         try:
             with self._saving:
                 make_directory(self._workspace / folder)

@@ -39,6 +39,7 @@ class RecordBody:
 
 
 def encode_body(said: Message | LogRecord, salt: str) -> RecordBody:
+    """Return what is committed to: content and parts as JSON, with the hash over it and the salt."""
     body = dump_json({"content": said.content, **message_parts(said)}).encode()
     return RecordBody(salt, compute_commitment(salt, body), body)
 

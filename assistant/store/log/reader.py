@@ -54,6 +54,7 @@ class LogFiles:
         self._paths: dict[str, Path] = {}  # building one takes longer than reading a record
 
     def path(self, session: str) -> Path:
+        """Return where the session's log is or would be."""
         path = self._paths.get(session)
         if path is None:
             if len(self._paths) >= _MOST_PATHS:
@@ -62,6 +63,7 @@ class LogFiles:
         return path
 
     def log_place(self, session: str, span: LogByteRange) -> LogLocation:
+        """Return a place in the log, with its path as people see it, relative to the home."""
         return LogLocation(session, f"log/{session_folder_name(session)}/{LOG_NAME}", span)
 
     def list_logs(self) -> Iterator[tuple[Path, str | None]]:

@@ -80,6 +80,7 @@ class LogCopies:
         self._others = iter(others)
 
     def others(self) -> Iterator[LogCopy]:
+        """Yield the other copies again each time; those not unpacked yet are unpacked when their turn comes."""
         yield from self._unpacked
         for copy in self._others:
             self._unpacked.append(copy)

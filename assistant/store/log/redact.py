@@ -54,6 +54,7 @@ def build_blank_line(header: bytes, length: int) -> bytes:
 
 
 def is_blank_line(line: bytes) -> bool:
+    """Return whether the content of a line was erased: its salt is blank then."""
     at = line.find(SALT_KEY)
     return at >= 0 and not line[at + len(SALT_KEY) : at + len(SALT_KEY) + SALT_LENGTH].strip()
 

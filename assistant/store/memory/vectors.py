@@ -157,6 +157,7 @@ class MemoryVectors:
         return self._db.read_all(dict, sql, (memory_id,))
 
     def clear_history(self) -> None:
+        """Delete all earlier versions of all memories."""
         with self.writing() as db:
             db.execute("DELETE FROM history")
 

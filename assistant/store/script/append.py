@@ -80,6 +80,8 @@ class RecordDraft:
 
 @dataclass(frozen=True, slots=True)
 class CatchUpResult:
+    """How many records of the log the index lacked, and where a torn last line was set aside (None: there was none)."""
+
     adopted_records: int
     torn_file: Path | None
 
@@ -297,6 +299,7 @@ _record_content = attrgetter(
 
 
 def batch_records(records: Iterator[LogRecord]) -> Iterator[list[LogRecord]]:
+    """Yield the records in lists of at most `_BATCH_RECORDS`, or a little over `_BATCH_BYTES` of the log."""
     batch: list[LogRecord] = []
     size = 0
     for record in records:

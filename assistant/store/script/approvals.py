@@ -43,6 +43,7 @@ class StoredApprovals(DatabaseStore):
         return self._read("turn = ? ORDER BY id", turn)
 
     def list_decided_by(self, turn: str) -> list[Approval]:
+        """Return the proposals that were decided by the message of that turn, oldest first."""
         return self._read("decided_by = ? ORDER BY id", turn)
 
     def list_pending(self, session: str | None = None) -> list[Approval]:

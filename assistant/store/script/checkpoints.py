@@ -164,6 +164,7 @@ def finish_checkpoint(
 
 
 def update_checkpoint(db: Database, checkpoint_id: int, **columns: Any) -> None:
+    """Set columns, within a transaction."""
     db.update_rows("checkpoints", {"id": checkpoint_id}, **columns)
 
 
@@ -178,6 +179,7 @@ def fail_checkpoint(db: Database, checkpoint_id: int, note: str) -> None:
 
 
 def read_checkpoint(db: Database, checkpoint_id: int) -> Checkpoint:
+    """Raises `CorruptStore` if there is no such checkpoint."""
     row = find_checkpoint_row(db, checkpoint_id)
     if row is None:
         raise CorruptStore
@@ -185,6 +187,7 @@ def read_checkpoint(db: Database, checkpoint_id: int) -> Checkpoint:
 
 
 def compaction_refused(session: Session, why: str) -> CorruptStore:
+    """Return the error to raise."""
     return CorruptStore(
         f"A compaction of {session.key!r} was refused: {why}. Nothing was changed; run `assistant verify`."
     )

@@ -296,6 +296,7 @@ _SELECT_TO_CLEAR = "SELECT key, generation, scope, view_floor FROM sessions WHER
 
 
 def has_rows_to_clear(db: Database) -> bool:
+    """Return whether an ended generation still has rows in the view."""
     return db.value(f"{_SELECT_TO_CLEAR} LIMIT 1") is not None
 
 

@@ -37,6 +37,8 @@ _read_run = class_row(ImportRun)
 
 
 class StoredImports:
+    """Implements `ImportsPort`: runs of imports, which continue where they were interrupted."""
+
     def __init__(self, db: Database, log: LogFiles, appender: Appender) -> None:
         self._db = db
         self._log = log

@@ -44,6 +44,8 @@ _SELECT_WAITING_SESSIONS = """
 
 
 class Inbox:
+    """Accepted messages (script.db) until their turn has ended."""
+
     def __init__(self, db: Database, next_id: Callable[[], int]) -> None:
         self._db = db
         self._next_id = next_id
@@ -109,6 +111,7 @@ class Inbox:
         return self._db.read_one(read_inbox_item, "SELECT * FROM inbox_messages WHERE message_id = ?", (message_id,))
 
     def list_by_turn(self, turn: str) -> tuple[InboxItem, ...]:
+        """Return the messages that a turn answers, in the order of arrival."""
         return tuple(
             self._db.read_all(read_inbox_item, "SELECT * FROM inbox_messages WHERE turn = ? ORDER BY id", (turn,))
         )
@@ -170,6 +173,7 @@ def _clean_incoming(incoming: IncomingMessage) -> IncomingMessage:
 
 
 def encode_inbox_body(incoming: IncomingMessage) -> str:
+    """Return JSON with text, media and the sender's name, which is all that erasing must blank."""
     media = [media_to_json(medium) for medium in incoming.media]
     return dump_json({"content": incoming.content, "media": media, "name": incoming.name})
 
@@ -251,9 +255,11 @@ class BridgeStates(DatabaseStore):
     """Stores each bridge's receive position, and which bridges the owner paused. Raises `StoreError`."""
 
     def load_position(self, bridge: str) -> str:
+        """Return where the bridge continues to receive; "" before the first message."""
         return self._db.value("SELECT position FROM bridge_states WHERE bridge = ?", (bridge,)) or ""
 
     def save_position(self, bridge: str, position: str) -> None:
+        """Store it durably; "" and an unchanged position are not written."""
         if position and position != self.load_position(bridge):
             with self._db.write() as db:
                 save_position(db, bridge, position)

@@ -152,6 +152,7 @@ class UnreadMessages:
         self._log = log
 
     def read_after(self, session: str, generation: int, seq: int, *, limit: int = 200) -> list[LogRecord]:
+        """As the port says. What was deleted is skipped."""
         # A running turn is not complete yet; its few messages are found by their turn.
         end = self._db.value(
             "SELECT min(m.seq) FROM turns t CROSS JOIN messages m INDEXED BY messages_turn ON m.turn = t.id"

@@ -113,9 +113,11 @@ class Jobs:
             )
 
     def find_by_key(self, key: str, scope: str) -> Job | None:
+        """Return the job in any state."""
         return self._db.read_one(read_job, "SELECT * FROM jobs WHERE key = ? AND scope = ?", (key, scope))
 
     def get_job(self, job_id: int, scope: str, kind: JobKind) -> Job | None:
+        """Return the job in any state."""
         sql = "SELECT * FROM jobs WHERE id = ? AND scope = ? AND kind = ?"
         return self._db.read_one(read_job, sql, (job_id, scope, kind))
 
@@ -174,6 +176,7 @@ class Jobs:
         )
 
     def pause(self, job_id: int, scope: str) -> None:
+        """Does nothing unless the job is active."""
         with self._db.write() as db:
             db.update_rows("jobs", {"id": job_id, "scope": scope, "state": "active"}, state="paused")
 
@@ -200,6 +203,7 @@ class Jobs:
         )
 
     def next_due_at(self) -> datetime | None:
+        """Return the earliest due time of all scopes, None if no job is active."""
         at = self._db.value("SELECT min(next_due_at) FROM jobs WHERE state = 'active'")
         return None if at is None else parse_time(at)
 

@@ -83,6 +83,8 @@ class Ledger:
     # ------------------------------------------------------------------------------------------------------------ calls
 
     def reserve(self, call: ModelCall, now: datetime) -> Reservation:
+        """As the port says. Before it refuses, it reads the caps again, which another process may have raised; the
+        owner is told once of a refusal."""
         try:
             return self._reserve(call, now)
         except BudgetExceeded as error:

@@ -72,6 +72,8 @@ class StoredNotices(DatabaseStore):
 
 
 def send_in_transaction(db: Database, notices: Iterable[Notice], address: NoticeAddress, now: datetime) -> bool:
+    """Queue those notices that the place may see and that were not sent before, as one message for each place; returns
+    whether there were any. Must be called within a transaction."""
     new = [
         notice
         for notice in notices

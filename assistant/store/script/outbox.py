@@ -34,6 +34,7 @@ class StoredOutbox(DatabaseStore):
     """Implements `ports.Outbox`."""
 
     def push(self, outgoing: OutgoingMessage, now: datetime) -> OutboxItem:
+        """As the port says; durable on return."""
         with self._db.write() as db:
             insert_outgoing(db, [outgoing], now)
         for item in self._items("key = ?", (outgoing.key,)):
@@ -184,6 +185,7 @@ class StuckItems(DatabaseStore):
         return self._db.read_one(_read_undelivered, sql, (item_id,))
 
     def delivery_state(self, key: str) -> DeliveryOutcome | None:
+        """Return None if nothing was ever sent under this key."""
         return self._db.read_one(_read_outcome, "SELECT state, error FROM outbox WHERE key = ?", (key,))
 
     def retry(self, item_id: int, now: datetime) -> bool:
@@ -250,6 +252,7 @@ class TurnFiles(DatabaseStore):
             )
 
     def list_files(self, turn: str) -> tuple[Media, ...]:
+        """Return the files that go out with the turn's answer, in the order they were added."""
         return _read_turn_files(self._db, turn)
 
 

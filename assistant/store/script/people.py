@@ -77,9 +77,11 @@ class People(DatabaseStore):
     # ------------------------------------------------------------------------------------------------------------ rooms
 
     def get_room(self, bridge: str, room: str) -> KnownRoom | None:
+        """Return what was decided about a room, None if nothing was."""
         return self._db.read_one(_read_room, "SELECT * FROM rooms WHERE bridge = ? AND room = ?", (bridge, room))
 
     def list_rooms(self) -> list[KnownRoom]:
+        """Return the rooms about which something was decided."""
         return self._db.read_all(_read_room, "SELECT * FROM rooms ORDER BY bridge, room")
 
     def decide_room(self, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
@@ -163,11 +165,14 @@ def find_person(db: Database, identity: Identity) -> Person | None:
 
 
 def link_owner_account(db: Database, identity: Identity, now: datetime) -> Person:
+    """Make the account the owner's, who is created with the first one. A guest left without an account is deleted."""
     owner = db.value("SELECT id FROM people WHERE role = 'owner'")
     return _link_account(db, identity, owner or _insert_person(db, OWNER_NAME, "owner", "allowed", now), now)
 
 
 def admit_guest(db: Database, identity: Identity, name: str, state: AccessState, now: datetime) -> Person:
+    """Set the access of the guest with this account, created with this name if it is unknown; the owner's stays.
+    Denying also cancels the guest's reminders and schedules."""
     person = find_person(db, identity)
     if person is None:
         return _link_account(db, identity, _insert_person(db, name, "guest", state, now), now)
@@ -176,6 +181,7 @@ def admit_guest(db: Database, identity: Identity, name: str, state: AccessState,
 
 
 def set_room_state(db: Database, bridge: str, room: str, name: str, state: AccessState, now: datetime) -> None:
+    """Store the decision. "" keeps the room's name; a denied room's reminders and schedules are cancelled."""
     db.execute(
         "INSERT INTO rooms (bridge, room, name, state, decided_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (bridge, room)"
         " DO UPDATE SET state = excluded.state, name = iif(excluded.name = '', name, excluded.name),"

@@ -72,6 +72,7 @@ class StoredPushes(DatabaseStore):
         return self._db.read_one(_read_push, "SELECT * FROM pushes WHERE key = ? AND service = ?", (key, service))
 
     def begin(self, key: str, service: str, now: datetime) -> None:
+        """Count an attempt, durably, before it is made."""
         with self._db.write() as db:
             db.insert_if_new("pushes", key=key, service=service, state="failed", attempts=0, error="", updated_at=now)
             db.execute(
@@ -90,6 +91,7 @@ class StoredPushes(DatabaseStore):
         error: str = "",
         retry_at: datetime | None = None,
     ) -> None:
+        """Record what became of an attempt; `retry_at` None: it is not tried again."""
         where = {"key": key, "service": service}
         with self._db.write() as db:
             db.update_rows("pushes", where, state=state, error=error, retry_at=retry_at, updated_at=now)

@@ -70,10 +70,12 @@ def session_of_turn(turn: Turn) -> Session:
 
 
 def find_session_row(db: Database, key: str) -> Row | None:
+    """Return the row of the newest generation."""
     return db.row("SELECT * FROM sessions WHERE key = ? ORDER BY generation DESC LIMIT 1", (key,))
 
 
 def find_session(db: Database, key: str) -> Session | None:
+    """Return the newest generation, None if there is no session of this name."""
     row = find_session_row(db, key)
     return None if row is None else session_of_row(row)
 
@@ -108,6 +110,7 @@ def ensure_session(db: Database, key: str, scope: str, now: datetime) -> Session
 
 
 def insert_session(db: Database, key: str, generation: int, scope: str, now: datetime) -> None:
+    """Insert a generation unless it exists. An imported conversation has ended from the start."""
     ended = {"ended_at": now, "end_reason": "import", "cleared": 1} if is_imported(key) else {}
     db.insert_if_new("sessions", key=key, generation=generation, scope=scope, started_at=now, **ended)
 

@@ -75,6 +75,7 @@ def end_turn(db: Database, turn: Turn, state: TurnState, error: str, now: dateti
 
 
 def insert_tool_run(db: Database, turn: Turn, call: ToolCall, now: datetime) -> None:
+    """Record that a tool starts. Does nothing if the turn has this call already."""
     db.insert_if_new(
         "tool_runs",
         turn=turn.id,
@@ -93,6 +94,8 @@ class Delegations(DatabaseStore):
     def begin(
         self, key: str, turn: str, session: str, scope: str, tasks: Sequence[str], now: datetime
     ) -> list[Delegation]:
+        """Store the tasks, once per key, and return them with their state: after an interruption those not done run
+        again."""
         with self._db.write() as db:
             if not self._list_by_key(key):
                 columns = Session(session, require_session(db, session).generation, scope).columns
@@ -108,6 +111,7 @@ class Delegations(DatabaseStore):
     def end(
         self, delegation_id: int, state: DelegationState, result: str, cost_usd: float | None, now: datetime
     ) -> None:
+        """Store the result. Does nothing if the task does not run any more. `cost_usd` None: not known."""
         running = {"id": delegation_id, "state": "running"}
         with self._db.write() as db:
             db.update_rows("delegations", running, state=state, result=result, cost_usd=cost_usd, ended_at=now)
@@ -158,6 +162,7 @@ class UserRequests:
         self._read = class_row(UserRequest, text=self._text_of_row)
 
     def list_open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
+        """Return open requests, newest first."""
         return self._list(
             f"{_SELECT_REQUESTS} WHERE r.session = ? AND r.state = 'open' ORDER BY r.message_id DESC LIMIT ?",
             (session, limit),
@@ -179,6 +184,7 @@ class UserRequests:
         )
 
     def list_requests(self, scope: str, *, limit: int = 100) -> list[UserRequest]:
+        """Return requests in any state, newest first."""
         return self._list(f"{_SELECT_REQUESTS} WHERE r.scope = ? ORDER BY r.message_id DESC LIMIT ?", (scope, limit))
 
     def close_requests(
@@ -190,6 +196,8 @@ class UserRequests:
         cites: Sequence[int],
         now: datetime,
     ) -> list[UserRequest]:
+        """Set their state and return them, in the order given. "open" takes back how they were closed. Raises
+        `UsageError`, and changes none, if the session lacks one of them."""
         closing = ("", "[]", None) if state == "open" else (by, dump_json(list(cites)), now)
         ids = list(dict.fromkeys(message_ids))
         with self._db.write() as db:

@@ -126,6 +126,8 @@ class RepeatedCalls(DatabaseStore):
         return BlockedRequest(row["purpose"], row["sent"], until)
 
     def list_blocked(self, now: datetime) -> list[BlockedRequest]:
+        """Return the blocks in force, those that end first coming first. One that ends implausibly late was set by a
+        wrong clock and is left out."""
         return self._db.read_all(
             _read_blocked,
             "SELECT * FROM repeated_requests WHERE stopped_until > ? AND stopped_until <= ?"
@@ -143,6 +145,7 @@ class ModelFacts(DatabaseStore):
     """Stores correction factors and limits of models, independently of each other."""
 
     def calibration(self, model: str) -> TokenCalibration | None:
+        """Return what was learned of the model's token counts, None before its first reported usage."""
         sql = "SELECT * FROM model_facts WHERE model = ? AND factor IS NOT NULL"
         return self._db.read_one(_read_calibration, sql, (model,))
 
@@ -153,6 +156,7 @@ class ModelFacts(DatabaseStore):
         return model
 
     def set_calibration(self, calibration: TokenCalibration, now: datetime) -> None:
+        """Not durable at once: it is learned again."""
         with self._db.write(durable=False) as db:
             db.upsert_row("model_facts", ("model",), **asdict(calibration), updated_at=now)
 
@@ -169,6 +173,7 @@ class CircuitBreakers(DatabaseStore):
     """Stores circuit breakers by name; one without a row is closed."""
 
     def get(self, name: str) -> CircuitBreaker:
+        """Return a closed one if nothing failed."""
         breaker = self._db.read_one(_read_breaker, "SELECT * FROM breakers WHERE name = ?", (name,))
         return breaker or CircuitBreaker(name, 0, None)
 
@@ -185,6 +190,7 @@ class CircuitBreakers(DatabaseStore):
         return self.get(name)
 
     def record_success(self, name: str) -> None:
+        """Close the breaker and forget its failures."""
         if self.get(name).failures:
             with self._db.write() as db:
                 db.execute("DELETE FROM breakers WHERE name = ?", (name,))

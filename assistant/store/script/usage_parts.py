@@ -61,6 +61,8 @@ class CarriedTokens:
 
 
 def carried_tokens(db: Database, session: str, since: datetime, until: datetime) -> CarriedTokens:
+    """Return what a token of summary and history cost, added up over the chat calls of a period (`since` excluded). A
+    call bills its part of the prompt; that is divided by the tokens of the part."""
     rows = db.rows(
         f"SELECT sum({_INPUT}) AS input, sum({_CACHE_READ}) AS read, sum({_CACHE_WRITE}) AS written,"
         f" sum({_USD}) AS usd, count({_USD}) AS priced, count(*) AS parts"

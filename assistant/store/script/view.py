@@ -50,6 +50,7 @@ MessageSizes = tuple[tuple[int, int, int], ...]
 
 
 def view_parameters(session: Session) -> ViewParameters:
+    """Return the values for `FROM_VIEW`."""
     return (*session.row_key, *session.row_key)
 
 
@@ -269,6 +270,7 @@ def encode_message_parts(message: Message) -> str:
 
 
 def message_of_view_row(row: Row | Mapping[str, Any]) -> Message:
+    """Return the message as the model sees it, not as it was said."""
     parts: Mapping[str, Any] = json.loads(row["parts"])
     return Message(
         role=row["role"],

@@ -109,6 +109,7 @@ class FileIndex:
         return [_indexed_file(row) for row in self._rows(sql, json.dumps(list(paths)))]
 
     def counts(self) -> FileCounts:
+        """Return zeros if nothing was indexed yet."""
         rows = self._rows(
             "SELECT count(*) AS files, coalesce(sum(pages), 0) AS pages,"
             " coalesce(sum(state <> 'read'), 0) AS unreadable FROM files"
@@ -137,6 +138,8 @@ class FileIndex:
         }
 
     def records_after(self, stream: str, seq: int, *, limit: int) -> list[SourceText]:
+        """As the port says. The first passage of a file also has its path as text; a passage without text takes back
+        earlier ones."""
         rows = self._rows(
             "SELECT p.*, f.path, f.changed_ns,"
             " p.id = (SELECT min(first.id) FROM passages first WHERE first.file = f.id) AS is_first"

@@ -59,6 +59,7 @@ class SqliteIndexStore:
     # ---------------------------------------------------------------------------------------------------------- reading
 
     def load(self) -> IndexContents:
+        """Return all but sealed postings and vectors, which are read when they are needed."""
         meta, sealed = self._load_pages()
         fresh = [
             UnsealedUnit(number, meta, vector, _stems(stems))
@@ -181,6 +182,7 @@ class SqliteIndexStore:
             db.update_rows("collections", {"id": self._id}, total=_with_checksum(total))
 
     def pass_over(self, source: int, reason: str) -> None:
+        """As the port says. Does nothing with `reading`, like the others that write."""
         if self._writer is None:
             return
         with self._writing() as db:

@@ -26,6 +26,8 @@ _COLUMNS = "id, seq, scope, kind, role, ts, byte_start, byte_end, hidden_by"
 
 
 class LogSearchSource:
+    """Messages of all sessions, one stream each, of which the seq is the position."""
+
     def __init__(self, db: Database, files: LogFiles) -> None:
         """`db` and `files` are owned by this object."""
         self._db = db
@@ -113,6 +115,9 @@ _JOURNAL_STREAM = "journal"
 
 
 class JournalSearchSource:
+    """The journal, as one stream by entry id. Syntheses of conversations have no text here: their messages are
+    found."""
+
     def __init__(self, db: Database) -> None:
         """`db` (character.db) is owned by this object."""
         self._db = db

@@ -36,6 +36,7 @@ class Findings:
         self._counts: Counter[tuple[str, str, bool]] = Counter()
 
     def add(self, kind: str, where: str, text: str, *, repairable: bool = False) -> None:
+        """Add one; of each kind and place only the first few are listed, and the rest are counted."""
         self._counts[kind, where, repairable] += 1
         if self._counts[kind, where, repairable] <= _MAX_LISTED_PER_KIND:
             self._listed.append(IntegrityProblem(kind, where, text, repairable))
@@ -49,6 +50,7 @@ class Findings:
             self.add("database", where, str(error))
 
     def problems(self) -> tuple[IntegrityProblem, ...]:
+        """The listed ones, then a line for each kind and place that had more."""
         summaries = [
             IntegrityProblem(kind, where, f"... and {count - _MAX_LISTED_PER_KIND} more like these", repairable)
             for (kind, where, repairable), count in self._counts.items()

@@ -59,6 +59,8 @@ def known_sessions(db: Database) -> set[str]:
 
 
 class LostRecords:
+    """Looks in the stores for what the log of a session lost, and logs it again."""
+
     def __init__(self, db: Database, log: MessageLog) -> None:
         self._db = db
         self._log = log

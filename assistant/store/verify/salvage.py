@@ -57,7 +57,7 @@ class SalvagedTable:
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """The result of salvaging a database."""
+    """The result of salvaging a database. `rows`: how many were recovered, `rows_from_copy` of them from a copy."""
 
     tables: Mapping[str, SalvagedTable] = field(default_factory=dict)
 
