@@ -87,8 +87,16 @@ class SourceFinder:
         )
 
     def index_next_batch(self) -> int:
-        """Index some of the new texts; return the number of records, 0 when done. Raises `StoreError`."""
-        return self._with_engine(lambda engine: self._take_in(engine.index, _BATCH_RECORDS))
+        """Index some of the new texts; return the number of records, 0 when done: then the index is ready for a
+        question. Raises `StoreError`."""
+
+        def take_in(engine: SearchEngine) -> int:
+            taken = self._take_in(engine.index, _BATCH_RECORDS)
+            if not taken:
+                engine.index.prepare()
+            return taken
+
+        return self._with_engine(take_in)
 
     def forget(self, sources: Sequence[int], words_of: Callable[[int], str]) -> None:
         """Remove sources and all of their words; `words_of` returns what was indexed of each. Call it only once per

@@ -120,12 +120,11 @@ class SearchIndex:
             if not record.hidden
             for part, text in enumerate(split_into_units(record.text))
         ]
+        vectors = self._vectors_of([text for *_, text in units]) if units else _NONE
         names: dict[str, int] = {}
-        vectors = self._vectors_of([text for _, _, text in units]) if units else _NONE
         last: dict[int, tuple[int, int, bool]] = {}
-        fresh = []
-        asks = False
-        words = [count_words(text) for _, _, text in units]
+        fresh, asks = [], False
+        words = [count_words(text) for *_, text in units]
         stem_of = self._stems(word for counts in words for word in counts)
         for offset, (record, part, text) in enumerate(units):
             number = self.count + offset
@@ -191,7 +190,6 @@ class SearchIndex:
         self._meta[first : self.count] = rows
         self._kinds[first : self.count] = kinds_of(rows)
         self._vectors.put(first, vectors)
-        # The last unit of each stream: later ones overwrite earlier ones.
         self._last.update(zip(rows["stream"].tolist(), range(first, self.count), strict=True))
         follows = np.flatnonzero(rows["previous"] >= 0)
         self.has_neighbours |= len(follows) > 0
@@ -296,6 +294,10 @@ class SearchIndex:
         self._speakers_until = self.count
         return self._speakers
 
+    def prepare(self) -> None:  # what the next question would have to wait for
+        self._vectors.make_sketches(self.count, lambda: self.mean)
+        self.vocabulary.prepare()
+
     @property
     def resident(self) -> int:
         """Return the number of units whose vectors fit in memory."""
@@ -389,8 +391,7 @@ class SearchIndex:
         return self._vectors.unit_vectors(units)
 
     def nearest(self, vector: Floats, allowed: Bools, limit: int) -> Ints:
-        """Return some of the permitted units with vectors most similar to this one (with the mean removed); only units
-        whose vectors are in memory."""
+        """Return some permitted units in memory whose vectors are most similar to this one, without the mean."""
         return self._vectors.nearest(vector, allowed, limit, lambda: self.mean)
 
 

@@ -77,15 +77,15 @@ class UnitVectors:
         """Return the units in memory with sketches most similar to that of this vector (of length 1, without the
         `mean`)."""
         count = len(allowed)
-        self._sketch(count, mean)
+        self.make_sketches(count, mean)
         differing = differing_bits(self._sketches[:, : count - self.first], vector)
         if not (here := allowed[self.first :]).all():
             differing[~here] = FARTHEST
         places = nearest_places(differing, limit)
         return places[np.argsort(differing[places], kind="stable")[:limit]] + self.first
 
-    def _sketch(self, count: int, mean: Callable[[], Floats]) -> None:
-        """Compute sketches of new units."""
+    def make_sketches(self, count: int, mean: Callable[[], Floats]) -> None:
+        """Compute sketches of new units, up to this number."""
         if count > _REMAKE_SKETCHES * self._sketch_count:
             self._sketch_mean, self._sketch_count = mean(), count
             self._sketched = self.first

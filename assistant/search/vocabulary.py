@@ -90,9 +90,8 @@ class Vocabulary:
     def _meant(self, stem: str) -> list[str]:
         """Return the stems of the collection of which an unknown one may be a misspelling."""
         if stem not in self._slips:
-            if self._spelt is None:
-                self._spelt = KnownWords(self._stems)
-            self._slips[stem] = self._spelt.nearest(stem, _MAX_MEANT)
+            known = self._spelt = self._spelt or KnownWords(self._stems)
+            self._slips[stem] = known.nearest(stem, _MAX_MEANT)
         return self._slips[stem]
 
     def _rows_like(self, vectors: Floats) -> Ints:
@@ -100,12 +99,23 @@ class Vocabulary:
         count = len(self._stems)
         if count <= _BATCH_ROWS:
             return np.arange(count)
-        if self._sketches.shape[1] < count:
-            new = sketches_of(self._matrix[self._sketches.shape[1] : count])
-            self._sketches = np.concatenate([self._sketches, new], axis=1)
+        self._make_sketches()
         nearest = [nearest_places(differing_bits(self._sketches, one), _COMPARED) for one in vectors]
         rows: Ints = distinct_values(np.concatenate(nearest))[0]
         return rows
+
+    def prepare(self) -> None:
+        """Make what questions need of the stems known by now."""
+        self._make_sketches()
+        if self._spelt is None:
+            self._spelt = KnownWords(self._stems)
+
+    def _make_sketches(self) -> None:
+        """Compute those that are missing, where there are so many stems that they are used."""
+        count, sketched = len(self._stems), self._sketches.shape[1]
+        if count > _BATCH_ROWS and sketched < count:
+            new = sketches_of(self._matrix[sketched:count])
+            self._sketches = np.concatenate([self._sketches, new], axis=1)
 
     def _nearest(self, rows: Ints, cosines: Floats, own: str) -> list[tuple[str, float]]:
         """Of stems by their rows, with the cosines that they have with the word of this one."""

@@ -2,9 +2,10 @@
 generated, learned, unasked, history, many.
 
 The files are of LoCoMo's form. Beside them the turns of generated talks are measured (`talks`): the half of the
-templates on which weights were fitted, and the half that nothing was chosen on. Parameters of the search were chosen on
-the first five conversations of LoCoMo, so that of each file of more than five conversations those behind them are
-reported by themselves. Each conversation is measured in a process of its own, one after another.
+templates on which weights were fitted, and the half that nothing was chosen on; and those of two months that were
+written by hand (`months`), on which nothing was chosen either. Parameters of the search were chosen on the first five
+conversations of LoCoMo, so that of each file of more than five conversations those behind them are reported by
+themselves. Each conversation is measured in a process of its own, one after another.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tests.bench.machine import description
 from tests.bench.process import measured
 from tests.recall_bench import report
 from tests.recall_bench.dataset import BadFile, read_talks
+from tests.recall_bench.months import MONTHS, write_months
 from tests.recall_bench.talks import EXCHANGES, write_talks
 from tests.recall_bench.unasked_history import ONE_SUBJECT
 
@@ -49,10 +51,11 @@ def _turns(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator[R
 
 
 def _generated(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator[Row]:
-    for path in write_talks(folder):
-        found = _each("tests.recall_bench.turns", path, len(EXCHANGES), sessions)
+    counts = {path: len(EXCHANGES) for path in write_talks(folder)} | {write_months(folder): len(MONTHS)}
+    for path, count in counts.items():
+        found = _each("tests.recall_bench.turns", path, count, sessions)
         rows = list(report.turns(path.stem, found))
-        yield from _told(f"Turns of generated talks ({path.stem}) found by a search of the history", rows)
+        yield from _told(f"Turns of our own talks ({path.stem}) found by a search of the history", rows)
 
 
 def _learned(files: Mapping[Path, int], sessions: str, folder: Path) -> Iterator[Row]:

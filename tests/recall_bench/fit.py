@@ -4,8 +4,8 @@ fitted to generated talks.
 A question's loss is listwise: how little of the softmax over all messages its evidence has. The weights are held near
 those that were found by hand, and go only half the way to what is fitted, since what is generated is poorer than what
 people say, and worded further away from what is asked. They are fitted to the half of
-the templates that is seen; folds leave out a fifth of its questions at a time, by template. The unseen half, and FILEs
-of LoCoMo's form, are only measured with: before, and with what was fitted.
+the templates that is seen; folds leave out a fifth of its questions at a time, by template. The unseen half, the two
+written months, and FILEs of LoCoMo's form are only measured with: before, and with what was fitted.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from assistant.search.dtypes import Floats
 from assistant.search.scoring import WEIGHTS, candidate_features, likeness_to_best, weighted_parts
 from tests.recall_bench.dataset import read_talks
 from tests.recall_bench.engines import EVERYTHING, open_engine
+from tests.recall_bench.months import write_months
 from tests.recall_bench.talks import write_talks
 
 NAMES = tuple(WEIGHTS)
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("--strength", type=float, default=0.5, help="how strongly weights are held where they are")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fit-") as folder:
-        written = {path.stem: path for path in write_talks(Path(folder))}
+        written = {path.stem: path for path in (*write_talks(Path(folder)), write_months(Path(folder)))}
         written.update({path.stem: path for path in chosen.files})
         sets = {name: list(_asked(path, Path(folder))) for name, path in written.items()}
     start = np.array([with_assistant for _, with_assistant, _ in WEIGHTS.values()], np.float32)

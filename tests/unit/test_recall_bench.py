@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from assistant.search.scoring import WEIGHTS
+from tests.month.conversation import read_month
 from tests.recall_bench.dataset import BadFile, read_talks
 from tests.recall_bench.fit import NAMES, fit, recall
 from tests.recall_bench.fit import AskedQuestion as Asked
+from tests.recall_bench.months import MONTHS, write_months
 from tests.recall_bench.talk_words import read_words
 from tests.recall_bench.talks import write_talks
 
@@ -51,6 +53,14 @@ def test_the_halves_share_no_template_and_no_topic() -> None:
     seen, unseen = read_words().values()
     for field in ("planted", "openings", "asides", "answers", "echoes", "follow_ups", "topics"):
         assert not set(getattr(seen, field)) & set(getattr(unseen, field))
+
+
+def test_each_fact_of_the_written_months_has_a_question_and_the_turn_that_tells_it(tmp_path: Path) -> None:
+    for path, talk in zip(MONTHS, read_talks(write_months(tmp_path)), strict=True):
+        month = read_month(path)
+        told = {said.turn: said.text for said in talk.said}
+        texts = [month.message(fact.messages[-1]).text for fact in month.facts]
+        assert [[told[turn] for turn in one.evidence] for one in talk.questions] == [[text] for text in texts]
 
 
 def test_a_turn_may_have_a_role_and_a_time(tmp_path: Path) -> None:

@@ -358,6 +358,16 @@ def frequencies(room: SearchHome, word: str) -> tuple[list[int], int]:
     return room.finder.frequencies([word])
 
 
+def test_the_first_question_has_nothing_to_make_once_all_is_indexed(room: SearchHome) -> None:
+    room.say("The ferry to Bergen leaves at nine.", "Anna brings the tent.")
+    while room.finder.index_next_batch():
+        pass
+    index = room.finder._opened().index
+    vocabulary = index.vocabulary
+    assert index._vectors._sketched == index.count == 2
+    assert vocabulary._spelt is not None
+
+
 def test_what_was_asked_often_is_as_rare_as_before(room: SearchHome) -> None:
     add_chatter(room, 60)
     room.say("Torvald sold the sauna.")
