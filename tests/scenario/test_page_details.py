@@ -175,13 +175,13 @@ async def test_spending_is_a_table_by_day_model_and_part_with_what_the_caps_leav
 
         def look() -> None:
             browser.find("main dd", "$1.25")
-            browser.find("table.plain tbody td", "$1.25")
-            assert len(browser.find_all("table.plain tbody tr")) == 2
+            browser.find(".words tbody td", "$1.25")
+            assert len(browser.find_all(".words tbody tr")) == 2
             browser.find(".plot canvas")
             browser.click("main .tabs button", "Model")
-            assert "$2.00" in browser.find("table.plain tbody tr", "large-1").text
+            assert "$2.00" in browser.find(".words tbody tr", "large-1").text
             browser.click("main .tabs button", "Part of the prompt")
-            browser.find("table.plain tbody tr", "$2.50")
+            browser.find(".words tbody tr", "$2.50")
             browser.click("main button", "Show by month")
             browser.find("main .words", "Nothing was compacted yet.")
             browser.screenshot("spending-table")

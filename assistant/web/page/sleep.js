@@ -2,7 +2,7 @@
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { get, read, run, runAsked } from "./api.js";
 import { plural } from "./format.js";
-import { Action, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
+import { Action, Due, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
 
 const LOOK_EVERY = 1000;
 
@@ -29,7 +29,7 @@ export default function Sleep() {
       <${Action} does=${async () => setForecast(await run(["sleep", "--dry-run"]))}>What would it do?</${Action}>
     </div>`}>
     <${Problem} error=${error ?? failure} />
-    ${status && !running && html`<p class="quiet next">Next sleep: ${status.next_sleep ? html`<${Time} at=${status.next_sleep} />` : "off"}</p>`}
+    ${status && !running && html`<p class="quiet next">Next sleep: ${!status.next_sleep ? "off" : html`<${Due} at=${status.next_sleep} now=${status.at} />`}</p>`}
     ${forecast && html`<${Markdown} of=${forecast.html} />`}
     ${sleeps.map((sleep, n) => html`<${One} key=${sleep.id} sleep=${sleep} open=${n === 0} newest=${n === 0} done=${reload} />`)}
     ${loaded && !sleeps.length && html`<p class="quiet">It has not slept yet. It sleeps at night, and learns from the day.</p>`}
