@@ -90,6 +90,8 @@ class DatedMention:
     said_at: datetime
     source: int  # id of the message
     words: frozenset[str]  # topic words
+    cancels: bool  # it says that something does not take place
+    corrects: bool  # it says that something is otherwise than was said
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +112,19 @@ class MentionedDates:
         self._kept = kept
         self._zone = zone
         self._keeping = asyncio.Lock()
-        self._last: dict[str, tuple[list[bytes], list[DatedMention]]] = {}
+        self._last: dict[str, tuple[object, list[DatedMention]]] = {}
 
     async def read(self, scope: str, now: datetime) -> list[DatedMention]:
         """Return what is currently valid. Raises `StoreError`."""
         # The journal and what is kept belong to the thread of the event loop, which many messages would block.
+        state = (self._history.version(), self._journal.version(), now.replace(second=0, microsecond=0))
+        last = self._last.get(scope)
+        if last is not None and last[0] == state:
+            return last[1]
         entries, kept = self._journal.list_current(scope, limit=_MOST_ENTRIES), self._kept.read(scope)
-        return await asyncio.to_thread(self._find, scope, now, entries, kept)
+        found = await asyncio.to_thread(self._find, scope, now, entries, kept)
+        self._last[scope] = (state, found)
+        return found
 
     async def keep_up(self, scope: str, now: datetime) -> None:
         """Parse what was not parsed yet, some texts at a time, in a worker thread, and keep it. Raises `StoreError`."""
@@ -141,14 +149,10 @@ class MentionedDates:
         self, scope: str, now: datetime, entries: Sequence[JournalEntry], kept: Mapping[bytes, str]
     ) -> list[DatedMention]:
         texts = self._digests(scope, now, entries)
-        last = self._last.get(scope)
-        if last is None or last[0] != [*texts]:
-            mentions = (
-                from_json(tuple[DatedMention, ...], kept[made_of]) if made_of in kept else _parse(words, self._zone)
-                for made_of, words in texts.items()
-            )
-            last = self._last[scope] = ([*texts], _as_corrected(mentions))
-        return last[1]
+        return _as_corrected(
+            from_json(tuple[DatedMention, ...], kept[made_of]) if made_of in kept else _parse(words, self._zone)
+            for made_of, words in texts.items()
+        )
 
     def _records(self, scope: str, now: datetime) -> list[LogRecord]:
         return self._history.list_user_messages(scope, now - _MESSAGES_FOR, limit=_MOST_MESSAGES)
@@ -219,7 +223,13 @@ def _read_things(words: _Words, zone: ZoneInfo) -> Iterator[DatedMention]:
             when = replace(when, yearly=when.yearly or find_day(sentence.own_text, said_on).yearly)
             if when != NamedDay() or _CANCELS.search(own):
                 yield DatedMention(
-                    text, when, words.said_at, words.source, subject_words(own) | find_other_numbers(own)
+                    text,
+                    when,
+                    words.said_at,
+                    words.source,
+                    subject_words(own) | find_other_numbers(own),
+                    cancels=_CANCELS.search(text) is not None,
+                    corrects=bool(_CORRECTS.search(text) or is_correction(text)),
                 )
 
 
@@ -252,12 +262,12 @@ class _DatedMentions:
         """Add what was mentioned, or correct earlier things with it."""
         number = self._meant(new)
         if number is None:
-            if new.when.names_day and not _CANCELS.search(new.text):
+            if new.when.names_day and not new.cancels:
                 self._add(new)
             return
         earlier = self._things.pop(number)
         del self._by_words[earlier.words][number]
-        if _CANCELS.search(new.text):
+        if new.cancels:
             return
         when = new.when if new.when.names_day else earlier.when
         when = replace(when, time=new.when.time or earlier.when.time, yearly=when.yearly or earlier.when.yearly)
@@ -277,7 +287,7 @@ class _DatedMentions:
         for number, thing in self._by_words.get(new.words, {}).items() if new.words else ():
             if thing.when.yearly == new.when.yearly and not _are_separate(new, thing):
                 return number
-        if not self._things or not (_CORRECTS.search(new.text) or _CANCELS.search(new.text) or is_correction(new.text)):
+        if not self._things or not (new.corrects or new.cancels):
             return None
         things = self._things.items()
         number, best = max(things, key=lambda it: (len(new.words & it[1].words), it[1].said_at, it[1].source))
