@@ -109,7 +109,7 @@ def _condensed(name: str, content: bytes) -> bytes:
         is_comment = is_comment and not is_closed
     joined = b"".join(kept)
     if name.endswith(".css"):
-        return _AROUND.sub(b"", joined)
+        return _LAST_SEMICOLON.sub(b"", _AROUND.sub(b"", joined))
     return _LAST_SEMICOLON.sub(b"", SPACED.sub(rb"\1\2\3", _REMARK.sub(b"", joined)))
 
 

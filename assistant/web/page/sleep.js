@@ -7,7 +7,8 @@ import { Action, Due, Markdown, Page, Problem, Time, useLoaded } from "./parts.j
 const LOOK_EVERY = 1000;
 
 export default function Sleep() {
-  const [loaded, error, reload] = useLoaded(() => get("/sleeps", { limit: 30, html: true }), []);
+  const [limit, setLimit] = useState(30);
+  const [loaded, error, reload] = useLoaded(() => get("/sleeps", { limit, html: true }), [limit]);
   const [forecast, setForecast] = useState(null);
   const [failure, setFailure] = useState(null);
   const sleeps = loaded?.sleeps ?? [];
@@ -32,7 +33,8 @@ export default function Sleep() {
     ${status && !running && html`<p class="quiet next">Next sleep: ${!status.next_sleep ? "off" : html`<${Due} at=${status.next_sleep} now=${status.at} />`}</p>`}
     ${forecast && html`<${Markdown} of=${forecast.html} />`}
     ${sleeps.map((sleep, n) => html`<${One} key=${sleep.id} sleep=${sleep} open=${n === 0} newest=${n === 0} done=${reload} />`)}
-    ${loaded && !sleeps.length && html`<p class="quiet">It has not slept yet. It sleeps at night, and learns from the day.</p>`}
+    ${sleeps.length >= limit && html`<${Action} does=${async () => setLimit(limit + 30)}>Earlier ones</${Action}>`}
+    ${loaded && !sleeps.length && html`<p class="quiet">It has not slept yet.</p>`}
   </${Page}>`;
 }
 
