@@ -267,6 +267,8 @@ async def test_a_compaction_opens_with_its_plan_and_originals_and_is_undone(tmp_
             browser.find("main .compaction li", "made from the original messages")
             browser.click("main .compaction button", "Show the originals")
             browser.find("main .compaction .columns", "harbour of Bergen")
+            browser.find("main h2", "Size over time")
+            browser.find(".plot canvas")
             browser.screenshot("compaction")
             browser.click("main .compaction button", "Undo")
             browser.find("main .compaction summary", "undone")
