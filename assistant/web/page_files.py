@@ -42,6 +42,7 @@ _REMARK = re.compile(rb" // [^\"'`\n]*$", re.MULTILINE)
 _BREAK = re.compile(rb"(?<=[;{(\[>])\n++|(?<!\n)\n++(?=[<})\]?:|&.])|(?<=\})\n++(?=\$\{)")
 # The last semicolon of a block.
 _LAST_SEMICOLON = re.compile(rb";(?=\s*\})")
+# Spaces of a style sheet, and the zero before a decimal point.
 _AROUND = re.compile(rb"(?<!\s)\s+(?=[{};,>])|(?<=[{};,>:])\s+|(?<=[ :(])0(?=\.\d)")
 # Spaces that code does not need; no text of the page has them (`tests/unit/test_page_modules.py`).
 SPACED = re.compile(
