@@ -1,21 +1,23 @@
 """Dates mentioned in messages: "dentist on Tuesday at 10", "Anna's birthday is 3 May".
 
-They are derived on each read from recent messages of a scope and from its journal, and not stored, so that edits, undos
-and erasures apply at once. The cost of a read is limited, and a process parses the same text once. Later messages
-correct earlier ones ("no, it's Wednesday"); questions, orders and past dates are ignored.
+They are derived on each read from recent messages of a scope and from its journal, so that edits, undos and erasures
+apply at once. What a text mentions is kept, found by a digest of the text, so that each is parsed once (`keep_up`); the
+cost of a read is limited. Later messages correct earlier ones ("no, it's Wednesday"); questions, orders and past dates
+are ignored.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from functools import lru_cache
+from hashlib import blake2b
 from itertools import chain
 from zoneinfo import ZoneInfo
 
+from assistant import __version__
 from assistant.agenda.dated_phrases import DAY_WORDS, NamedDay, find_day, find_other_numbers, may_name_day
 from assistant.core.calendar import utc_to_local
 from assistant.core.dataclass import dataclass
@@ -23,6 +25,8 @@ from assistant.core.memories import JournalEntry
 from assistant.core.records import LogRecord
 from assistant.core.text import STOP_WORDS, distinct_words, lazy_regex
 from assistant.store.character.journal import StoredJournal
+from assistant.store.rows import dump_json, from_json
+from assistant.store.script.dated_texts import StoredDatedTexts
 from assistant.store.search.history import StoredHistory
 from sleep.rules.clauses import find_clauses, is_hypothetical, is_order, mentions_reminder
 from sleep.rules.corrections import is_correction
@@ -35,6 +39,10 @@ _MESSAGES_FOR = timedelta(days=60)
 _MOST_MESSAGES = 1000
 _MOST_ENTRIES = 1000
 _LONGEST = 2000
+# Raise it when what is read of a text changes, so that what was kept is made again.
+_RULES = 1
+_DIGEST_BYTES = 16
+_PARSED_AT_ONCE = 16
 # A correction without a topic refers to something mentioned within this time.
 _JUST_SAID = timedelta(hours=12)
 _ONE_QUESTION = lazy_regex(r"[^.!?\n]*\?\s*")
@@ -82,6 +90,8 @@ class DatedMention:
     said_at: datetime
     source: int  # id of the message
     words: frozenset[str]  # topic words
+    cancels: bool  # it says that something does not take place
+    corrects: bool  # it says that something is otherwise than was said
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +106,67 @@ class _Words:
 class MentionedDates:
     """Reads mentioned dates. `zone` determines days."""
 
-    def __init__(self, history: StoredHistory, journal: StoredJournal, zone: ZoneInfo) -> None:
+    def __init__(self, history: StoredHistory, journal: StoredJournal, kept: StoredDatedTexts, zone: ZoneInfo) -> None:
         self._history = history
         self._journal = journal
+        self._kept = kept
         self._zone = zone
+        self._keeping = asyncio.Lock()
+        self._last: dict[str, tuple[object, list[DatedMention]]] = {}
 
     async def read(self, scope: str, now: datetime) -> list[DatedMention]:
         """Return what is currently valid. Raises `StoreError`."""
-        entries = self._journal.list_current(scope, limit=_MOST_ENTRIES)
-        # Many messages would block the event loop; the journal belongs to its thread.
-        return await asyncio.to_thread(self._find, scope, now, entries)
+        # The journal and what is kept belong to the thread of the event loop, which many messages would block.
+        state = (self._history.version(), self._journal.version(), now.replace(second=0, microsecond=0))
+        last = self._last.get(scope)
+        if last is not None and last[0] == state:
+            return last[1]
+        entries, kept = self._journal.list_current(scope, limit=_MOST_ENTRIES), self._kept.read(scope)
+        found = await asyncio.to_thread(self._find, scope, now, entries, kept)
+        self._last[scope] = (state, found)
+        return found
 
-    def _find(self, scope: str, now: datetime, entries: Sequence[JournalEntry]) -> list[DatedMention]:
-        records = self._history.list_user_messages(scope, now - _MESSAGES_FOR, limit=_MOST_MESSAGES)
-        return find_dated_mentions(records, entries, self._zone)
+    async def keep_up(self, scope: str, now: datetime) -> None:
+        """Parse what was not parsed yet, some texts at a time, in a worker thread, and keep it. Raises `StoreError`."""
+        async with self._keeping:
+            self._kept.begin(scope)
+            entries, kept = self._journal.list_current(scope, limit=_MOST_ENTRIES), self._kept.read(scope)
+            texts = await asyncio.to_thread(self._digests, scope, now, entries)
+            new = [made_of for made_of in texts if made_of not in kept]
+            for start in range(0, len(new), _PARSED_AT_ONCE):
+                some = {made_of: texts[made_of] for made_of in new[start : start + _PARSED_AT_ONCE]}
+                parsed = await asyncio.to_thread(_parse_all, some, self._zone)
+                if not self._kept.keep(scope, parsed):
+                    # The texts were read before something was erased; the next upkeep reads them again.
+                    return
+            if outdated := kept.keys() - texts.keys():
+                self._kept.keep(scope, {}, outdated)
+
+    def _digests(self, scope: str, now: datetime, entries: Sequence[JournalEntry]) -> dict[bytes, _Words]:
+        return {_digest(words, self._zone): words for words in _in_order(self._records(scope, now), entries)}
+
+    def _find(
+        self, scope: str, now: datetime, entries: Sequence[JournalEntry], kept: Mapping[bytes, str]
+    ) -> list[DatedMention]:
+        texts = self._digests(scope, now, entries)
+        return _as_corrected(
+            from_json(tuple[DatedMention, ...], kept[made_of]) if made_of in kept else _parse(words, self._zone)
+            for made_of, words in texts.items()
+        )
+
+    def _records(self, scope: str, now: datetime) -> list[LogRecord]:
+        return self._history.list_user_messages(scope, now - _MESSAGES_FOR, limit=_MOST_MESSAGES)
 
 
 def find_dated_mentions(
     records: Sequence[LogRecord], entries: Sequence[JournalEntry], zone: ZoneInfo
 ) -> list[DatedMention]:
     """Return the dates in messages and journal entries, as last corrected."""
+    return _as_corrected(_parse(words, zone) for words in _in_order(records, entries))
+
+
+def _in_order(records: Sequence[LogRecord], entries: Sequence[JournalEntry]) -> list[_Words]:
+    """Return the texts in the order in which they were said; no entry made of one of these messages."""
     read = {record.id for record in records}
     texts = chain(
         (_Words(record.content[:_LONGEST], record.ts, record.id) for record in records),
@@ -125,21 +176,27 @@ def find_dated_mentions(
             if read.isdisjoint(entry.sources)
         ),
     )
-    in_order = sorted(texts, key=lambda words: (words.said_at, words.source))
-    return list(_find_in_texts(tuple(in_order), zone))
+    return sorted(texts, key=lambda words: (words.said_at, words.source))
 
 
-@lru_cache(maxsize=4)
-def _find_in_texts(texts: tuple[_Words, ...], zone: ZoneInfo) -> tuple[DatedMention, ...]:
+def _as_corrected(texts: Iterable[Iterable[DatedMention]]) -> list[DatedMention]:
     things = _DatedMentions()
-    for words in texts:
-        for thing in _things_in(words, zone):
-            things.take_in(thing)
-    return things.dated()
+    for thing in chain.from_iterable(texts):
+        things.take_in(thing)
+    return [*things.dated()]
 
 
-@lru_cache(maxsize=2 * (_MOST_MESSAGES + _MOST_ENTRIES))
-def _things_in(words: _Words, zone: ZoneInfo) -> tuple[DatedMention, ...]:
+def _digest(words: _Words, zone: ZoneInfo) -> bytes:
+    """Return what a text is known by: all that what it mentions depends on."""
+    made_of = f"{_RULES} {__version__} {zone.key} {words.source} {words.said_at.isoformat()} {words.text}"
+    return blake2b(made_of.encode(errors="surrogatepass"), digest_size=_DIGEST_BYTES).digest()
+
+
+def _parse_all(texts: Mapping[bytes, _Words], zone: ZoneInfo) -> dict[bytes, str]:
+    return {made_of: dump_json(_parse(words, zone)) for made_of, words in texts.items()}
+
+
+def _parse(words: _Words, zone: ZoneInfo) -> tuple[DatedMention, ...]:
     return tuple(_read_things(words, zone))
 
 
@@ -166,7 +223,13 @@ def _read_things(words: _Words, zone: ZoneInfo) -> Iterator[DatedMention]:
             when = replace(when, yearly=when.yearly or find_day(sentence.own_text, said_on).yearly)
             if when != NamedDay() or _CANCELS.search(own):
                 yield DatedMention(
-                    text, when, words.said_at, words.source, subject_words(own) | find_other_numbers(own)
+                    text,
+                    when,
+                    words.said_at,
+                    words.source,
+                    subject_words(own) | find_other_numbers(own),
+                    cancels=_CANCELS.search(text) is not None,
+                    corrects=bool(_CORRECTS.search(text) or is_correction(text)),
                 )
 
 
@@ -199,12 +262,12 @@ class _DatedMentions:
         """Add what was mentioned, or correct earlier things with it."""
         number = self._meant(new)
         if number is None:
-            if new.when.names_day and not _CANCELS.search(new.text):
+            if new.when.names_day and not new.cancels:
                 self._add(new)
             return
         earlier = self._things.pop(number)
         del self._by_words[earlier.words][number]
-        if _CANCELS.search(new.text):
+        if new.cancels:
             return
         when = new.when if new.when.names_day else earlier.when
         when = replace(when, time=new.when.time or earlier.when.time, yearly=when.yearly or earlier.when.yearly)
@@ -224,7 +287,7 @@ class _DatedMentions:
         for number, thing in self._by_words.get(new.words, {}).items() if new.words else ():
             if thing.when.yearly == new.when.yearly and not _are_separate(new, thing):
                 return number
-        if not self._things or not (_CORRECTS.search(new.text) or _CANCELS.search(new.text) or is_correction(new.text)):
+        if not self._things or not (new.corrects or new.cancels):
             return None
         things = self._things.items()
         number, best = max(things, key=lambda it: (len(new.words & it[1].words), it[1].said_at, it[1].source))

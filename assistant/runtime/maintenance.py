@@ -34,9 +34,11 @@ class Maintenance:
         record_stores: Callable[[], None],
         tell: Callable[[str], None],
         file_indexer: FileIndexer,
+        keep_dates: Callable[[], Awaitable[None]],
     ) -> None:
         """`indexes`: by content ("Message"). `rebuild_memories` rebuilds memory.db from the journal. `record_stores`
-        records the state of the stores; `tell` notifies the owner of damage, once per text."""
+        records the state of the stores; `tell` notifies the owner of damage, once per text. `keep_dates` parses the
+        days that new messages mention."""
         self._conversation = conversation
         self._files = files
         self._indexes = indexes
@@ -47,6 +49,7 @@ class Maintenance:
         self._record_stores = record_stores
         self._tell = tell
         self._file_indexer = file_indexer
+        self._keep_dates = keep_dates
         self.file_problems: tuple[str, ...] = ()  # memory files that a crash left inconsistent, one line each
         self.passed_over: tuple[str, ...] = ()  # what search covers partly or not at all, one line each
 
@@ -77,6 +80,7 @@ class Maintenance:
         try:
             self._home_guard.require_present()
             await self._follow_sources()
+            await self._keep_dates()
             # Messages first: there may be many files.
             await self._file_indexer.update()
             await self._follow_sources()

@@ -137,6 +137,10 @@ class Database:
         except sqlite3.Error as error:
             raise explain_error(self.path, error) from error
 
+    def version(self) -> tuple[int, int]:
+        """Return what differs once anything was changed since, by this connection or by another one."""
+        return self.value("PRAGMA data_version"), self._connection.total_changes
+
     def value(self, sql: str, parameters: SqlParameters = ()) -> Any:
         """Return the first column of the first row, or None."""
         row = self.row(sql, parameters)

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache, partial
 from operator import itemgetter
 from sqlite3 import Row
@@ -175,7 +175,7 @@ def clean_text(text: str) -> str:
 
 
 def json_safe(value: Any) -> Any:
-    """Convert `value` (JSON-like, times, dataclasses) to JSON types: all text valid, NaN and infinity as text."""
+    """Convert `value` (of what `dump_json` takes) to JSON types: all text valid, NaN and infinity as text."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -188,9 +188,13 @@ def json_safe(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a time or a dataclass to JSON types."""
+    """Convert a time, a day, a set or a dataclass to JSON types."""
     if isinstance(value, datetime):
         return format_time(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, frozenset):
+        return sorted(value)
     if is_dataclass(value):
         return field_values(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON")
@@ -201,7 +205,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 def dump_json(value: Any) -> str:
-    """Encode JSON-like values, times and dataclasses as compact JSON, keys in their order, always valid UTF-8."""
+    """Encode JSON types, times, days, sets and dataclasses as compact JSON in valid UTF-8, keys in their order."""
     try:
         text = _ENCODER.encode(value)
         text.encode()

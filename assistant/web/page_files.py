@@ -42,7 +42,8 @@ _REMARK = re.compile(rb" // [^\"'`\n]*$", re.MULTILINE)
 _BREAK = re.compile(rb"(?<=[;{(\[>])\n++|(?<!\n)\n++(?=[<})\]?:|&.])|(?<=\})\n++(?=\$\{)")
 # The last semicolon of a block.
 _LAST_SEMICOLON = re.compile(rb";(?=\s*\})")
-_AROUND = re.compile(rb"(?<!\s)\s+(?=[{};,])|(?<=[{};,])\s+")
+# Spaces of a style sheet, and the zero before a decimal point.
+_AROUND = re.compile(rb"(?<!\s)\s+(?=[{};,>])|(?<=[{};,>:])\s+|(?<=[ :(])0(?=\.\d)")
 # Spaces that code does not need; no text of the page has them (`tests/unit/test_page_modules.py`).
 SPACED = re.compile(
     rb" (=>|===|!==|&&|\|\||\?\?|[=?:])(?: |(?=\n))|(\{) (?=\S)|(?<=\S) (\})"
@@ -111,7 +112,7 @@ def _condensed(name: str, content: bytes) -> bytes:
         is_comment = is_comment and not is_closed
     joined = b"".join(kept)
     if name.endswith(".css"):
-        return _AROUND.sub(b"", joined)
+        return _LAST_SEMICOLON.sub(b"", _AROUND.sub(b"", joined))
     return _LAST_SEMICOLON.sub(b"", SPACED.sub(rb"\1\2\3", _REMARK.sub(b"", joined)))
 
 

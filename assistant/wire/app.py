@@ -18,7 +18,7 @@ from assistant.calendars.service import CalendarService
 from assistant.core.bridge_api import Bridge
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Model, ModelPair
-from assistant.core.sessions import MAIN_SESSION
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts
 from assistant.gateway.attachments import load_outgoing_file
 from assistant.gateway.dispatcher import Dispatcher, OutgoingRouter
@@ -165,26 +165,24 @@ class App:
 
     def _build_turns(self) -> None:
         """Build everything for turns: tools may read or change memories, reminders and all that can be erased."""
-        base, stores = self.base, self.stores
+        base, stores, settings = self.base, self.stores, self.base.settings
         self.learning = build_learning(base)
         self.reextraction = Reextraction(
             stores.conversation, stores.log_reader, stores.journal, self.learning.extractor
         )
         self.memory = build_memory(base, self.reextraction)
         wake = self.running_turns.wake.set
-        self.agenda, self.agenda_scheduler = build_agenda(base.settings, stores, wake, base.clock)
+        self.agenda, self.agenda_scheduler = build_agenda(settings, stores, wake, base.clock)
         self.clock_changes = ClockChanges(
             base.clock if isinstance(base.clock, SteadyClock) else None,
             stores.clock_steps,
-            base.settings.zone,
+            settings.zone,
             partial(base.notices.send_to_session, MAIN_SESSION),
         )
         self.erasure, self.backup_scheduler = build_erasure_and_backups(base)
-        self.calendars = CalendarService(
-            base.settings.values.calendar, stores.calendars, base.settings.zone, base.clock
-        )
+        self.calendars = CalendarService(settings.values.calendar, stores.calendars, settings.zone, base.clock)
         self._skill_tools = skill_tools(stores.skills, stores.folders, MAX_RESULT_BYTES)
-        self.mcp = build_mcp_servers(base.settings, stores, base.clock, partial(tell_mcp_change, base.notices))
+        self.mcp = build_mcp_servers(settings, stores, base.clock, partial(tell_mcp_change, base.notices))
         self.file_indexer = FileIndexer(stores.folders, stores.file_search.index, stores.file_finder)
         self.toolbox = build_tools(base, self.memory, self.erasure, self.agenda, self.file_indexer, self.calendars)
         self.contexts = build_contexts(base, self.toolbox)
@@ -211,12 +209,13 @@ class App:
             stores.home_guard,
             self.running_turns,
             lambda: self.memory.rebuild(base.clock()),
-            base.settings.home.path,
+            settings.home.path,
             lambda: stores.record(base.clock()),
             self._tell_damage,
             self.file_indexer,
+            lambda: stores.mentioned_dates.keep_up(OWNER_SCOPE, base.clock()),
         )
-        self.sync_journal = journal_sync(base.settings, stores)
+        self.sync_journal = journal_sync(settings, stores)
         self.sleep = build_sleep(base, self.learning, self.contexts.compaction)
         self.resets = build_resets(base, self.contexts, self.sleep, self.dispatcher)
         self.notifier = build_notifier(

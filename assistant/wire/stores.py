@@ -59,6 +59,7 @@ from assistant.store.log.writer import MessageLog
 from assistant.store.script.approvals import StoredApprovals
 from assistant.store.script.clock_steps import ClockSteps
 from assistant.store.script.conversation import StoredConversation
+from assistant.store.script.dated_texts import StoredDatedTexts
 from assistant.store.script.edits import MessageEdits
 from assistant.store.script.generations import StoredGenerations, StoredResets
 from assistant.store.script.imports import StoredImports
@@ -179,6 +180,7 @@ class Stores:
         self.pushes = StoredPushes(script)
         self.requests = UserRequests(script, message_log)
         self.jobs = Jobs(script, self.conversation.appender)
+        self.dated_texts = StoredDatedTexts(script)
         self.clock_steps = ClockSteps(script)
         self.log_reader = UnreadMessages(script, message_log)
         self.imports = StoredImports(script, message_log, self.conversation.appender)
@@ -194,7 +196,7 @@ class Stores:
         self.typed_commands = SlashCommandQueue(script)
 
     def _open_agenda_days(self, zone: ZoneInfo) -> None:
-        told = MentionedDates(self.history, self.journal, zone)
+        self.mentioned_dates = told = MentionedDates(self.history, self.journal, self.dated_texts, zone)
         calendar_days = CalendarDays(self.calendars, zone, lambda: self.calendar_settings)
         self.agenda_days = AgendaDays(self.jobs, self.todos, told, zone, calendar_days)
 

@@ -9,18 +9,24 @@ busy machine does not change much; a home of a thousand messages or more has a m
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx2
 
+from assistant.core.sessions import OWNER_SCOPE
+from assistant.settings.settings import load_settings
 from assistant.web.markdown_html import StreamedHtml
 from assistant.wire.search import open_history
+from assistant.wire.stores import Stores
 from tests.bench.figures import Row, percentile
 from tests.bench.homes import home
 from tests.bench.memories import add_memories
@@ -61,6 +67,7 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
         try:
             add_memories(copy, size // 10)
             _index(copy, size)
+            asyncio.run(_keep_days(copy))
             yield from _served(copy, size)
         finally:
             shutil.rmtree(copy)
@@ -74,6 +81,13 @@ def _index(copy: Path, size: int) -> None:
             pass
     finally:
         history.close()
+
+
+async def _keep_days(copy: Path) -> None:
+    """Parse the days that texts mention, as the daemon does as they come."""
+    now = datetime.now(UTC)
+    with closing(Stores(load_settings(None, {"ASSISTANT_HOME": str(copy)}), now)) as stores:
+        await stores.mentioned_dates.keep_up(OWNER_SCOPE, now)
 
 
 def _batches() -> Row:

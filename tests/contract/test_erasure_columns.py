@@ -72,6 +72,7 @@ WORDLESS = {
     "script.notice_marks": "which notices were sent",
     "script.pushes": "which notifications were sent, and why a service refused one",
     "script.repeated_requests": "fingerprints of whole requests",
+    "script.dated_texts.made_of": "a digest; all rows of the scope go",
     "script.model_outages.name": "the name of a model",
     "script.model_outage_places": "where an outage was told",
     "character.todos.due": "a day, or a time of it",

@@ -229,6 +229,7 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
         "profile_id": loot.profiles,
         "code": ["ABCDEF"],
         "beginning": [""],
+        "new": [{b"a digest": "[]"}],
     }
 
 

@@ -3,8 +3,10 @@ has to be put there; whatever is there has to be so."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from assistant.commands.table import leaf_commands
 from assistant.core.permissions import ALL_ROLES, OWNER_ONLY
 from assistant.settings.settings import load_settings
 from assistant.web.app import build_web_app
+from assistant.web.page_files import PAGE_FOLDER
 from assistant.wire.app import App, build_app
 from tests.support import api_surface as reach
 from tests.support.scripted import RecordingBridge, ScriptedModel, SteppingClock
@@ -55,6 +58,20 @@ def test_f33_every_slash_command_is_listed_with_the_roles_that_it_admits(app: Ap
 
 def test_f33_every_command_line_is_listed() -> None:
     assert listed(TABLE["lines"]).keys() == reach.command_lines()
+
+
+def test_every_command_that_the_page_runs_is_one_of_the_command_line() -> None:
+    lines = [line.removeprefix("assistant ").split() for line in reach.command_lines()]
+    lines.append(["help"])  # there it is an option, --help
+    scripts = "".join(path.read_text(encoding="utf-8") for path in PAGE_FOLDER.glob("*.js"))
+    # What stands in it word for word: an option, or what is computed, ends it.
+    found = re.findall(
+        r'(?:(?:run|read|runAsked)\(|argv=\$\{)\[((?:"[a-z-]+"[,\]] ?)+)|act\(((?:"[a-z-]+", )+)', scripts
+    )
+    runs = {tuple(re.findall(r'"([a-z][a-z-]*)"', "".join(words))) for words in found}
+    assert len(runs) > 40
+    unknown = [run for run in runs if not any(all(map(eq, run, line)) for line in lines)]
+    assert unknown == []
 
 
 def test_f33_every_route_is_listed(app: App) -> None:

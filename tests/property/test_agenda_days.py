@@ -22,6 +22,7 @@ from assistant.store.character.journal import StoredJournal
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
 from assistant.store.schema.migrations import character_migrations
+from assistant.store.script.dated_texts import StoredDatedTexts
 from assistant.wire.search import open_history
 from tests.support.agenda_home import BERLIN, GUEST, AgendaHome, open_agenda_home
 
@@ -56,7 +57,7 @@ def test_what_is_on_is_what_will_come_each_once_and_on_its_day(
         db = Database.open(home.home.path / "todos.db", character_migrations, home.now)
         history, _ = open_history(home.home.path, BERLIN)
         try:
-            told = MentionedDates(history, StoredJournal(db), BERLIN)
+            told = MentionedDates(history, StoredJournal(db), StoredDatedTexts(home.home.db), BERLIN)
             asyncio.run(check_days(home, StoredTodos(db), told, jobs, due_in, cuts))
         finally:
             history.close()

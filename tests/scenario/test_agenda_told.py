@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from assistant.agenda.day_phrases import parse_days
-from assistant.agenda.mentioned_dates import find_dated_mentions
+from assistant.agenda.mentioned_dates import MentionedDates, find_dated_mentions
 from assistant.core.memories import JournalEntry
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
@@ -160,8 +160,43 @@ async def test_what_is_forgotten_is_gone_from_the_agenda(tmp_path: Path) -> None
     async with run_app(tmp_path, "ok") as it:
         await it.say("I have the dentist tomorrow at 10:15.")
         await it.wait_idle()
+        await it.app.maintenance.index_new_messages()
+        assert ["dentist" in mentions for mentions in it.app.stores.dated_texts.read("owner").values()] == [True]
         await it.app.commands.run_argv(["forget", "dentist", "--yes"], "main")
+        assert it.app.stores.dated_texts.read("owner") == {}
         assert (await agenda(it, "tomorrow")).startswith("Nothing is planned for ")
+
+
+async def test_what_a_text_mentions_is_kept_and_made_again_where_it_is_damaged_or_outdated(tmp_path: Path) -> None:
+    async with run_app(tmp_path, *["ok"] * 3, ASSISTANT_HOME__TIMEZONE="Europe/Berlin") as it:
+        for text in ("I have the dentist tomorrow at 10:15.", "Anna's birthday is 3 May.", "It snows."):
+            await it.say(text)
+            await it.wait_idle()
+        kept, now = it.app.stores.dated_texts, it.clock.now
+        alone = await it.app.stores.mentioned_dates.read("owner", now)
+        await it.app.maintenance.index_new_messages()
+        assert len(kept.read("owner")) == 3
+        again = MentionedDates(it.app.stores.history, it.app.stores.journal, kept, BERLIN)
+        assert alone == await again.read("owner", now) and len(alone) == 2
+        with kept._db.write() as db:
+            db.execute("UPDATE dated_texts SET mentions = replace(mentions, 'dentist', 'florist')")
+        fresh = MentionedDates(it.app.stores.history, it.app.stores.journal, kept, BERLIN)
+        assert alone == await fresh.read("owner", now)
+        await it.app.maintenance.index_new_messages()
+        assert "florist" not in str(kept.read("owner")) and len(kept.read("owner")) == 3
+        # A text of long ago is in the journal.
+        await fresh.keep_up("owner", now + timedelta(days=90))
+        assert kept.read("owner") == {}
+
+
+async def test_nothing_is_kept_of_texts_that_were_read_before_something_was_forgotten(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "ok") as it:
+        await it.say("I have the dentist tomorrow at 10:15.")
+        await it.wait_idle()
+        kept = it.app.stores.dated_texts
+        kept.begin("owner")
+        await it.app.commands.run_argv(["forget", "dentist", "--yes"], "main")
+        assert not kept.keep("owner", {b"made of it": "dentist"}) and kept.read("owner") == {}
 
 
 def test_it_is_read_beside_nothing_by_a_command(tmp_path: Path) -> None:

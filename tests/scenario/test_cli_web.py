@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import socket
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import httpx2
 import pytest
 
 from assistant.cli.config.change import store_secret
+from assistant.cli.service import command
 from assistant.core.errors import UsageError
 from assistant.settings.home import Home
 from tests.support.command_line import (
@@ -62,7 +64,13 @@ def test_an_address_at_which_nothing_listens_is_shown_with_the_reason(tmp_path: 
             assert doctor.returncode == 1 and f"port {taken}" in doctor.out and "All is well" not in doctor.out
 
 
-def test_the_address_that_listens_is_shown_alone(tmp_path: Path) -> None:
+def test_the_address_that_listens_is_shown_alone_and_by_the_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = CompletedProcess([], 0, "ActiveState=active\nSubState=running\nMainPID=41\n", "")
+    monkeypatch.setattr(command, "detect_service_manager", lambda: "systemd")
+    monkeypatch.setattr(command, "run_subprocess", lambda words: running)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     home, port = tmp_path / "home", str(free_port())
     with run_daemon(home, ASSISTANT_WEB__PORT=port):
         token = run_in_process(home, "web", "token", ASSISTANT_WEB__PORT=port).out.strip()
@@ -71,6 +79,8 @@ def test_the_address_that_listens_is_shown_alone(tmp_path: Path) -> None:
             assert client.get("/v1/status", headers={"Authorization": f"Bearer {token}"}).status_code == 200
         done = run_in_process(home, "web", ASSISTANT_WEB__PORT=port)
         assert (done.returncode, done.out, done.err) == (0, f"http://127.0.0.1:{port}\n", "")
+        run_in_process(home, "service", "install", "--no-start")
+        assert f"\nPage: http://127.0.0.1:{port}\n" in run_in_process(home, "service", "status").out
 
 
 def test_a_port_that_was_set_while_the_assistant_ran_is_told_to_wait_for_the_next_start(tmp_path: Path) -> None:

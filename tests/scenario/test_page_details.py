@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from assistant.core.bridge_api import InboundMessage
 from assistant.core.messages import ToolCall, Usage
@@ -175,13 +176,13 @@ async def test_spending_is_a_table_by_day_model_and_part_with_what_the_caps_leav
 
         def look() -> None:
             browser.find("main dd", "$1.25")
-            browser.find("table.plain tbody td", "$1.25")
-            assert len(browser.find_all("table.plain tbody tr")) == 2
+            browser.find(".words tbody td", "$1.25")
+            assert len(browser.find_all(".words tbody tr")) == 2
             browser.find(".plot canvas")
             browser.click("main .tabs button", "Model")
-            assert "$2.00" in browser.find("table.plain tbody tr", "large-1").text
+            assert "$2.00" in browser.find(".words tbody tr", "large-1").text
             browser.click("main .tabs button", "Part of the prompt")
-            browser.find("table.plain tbody tr", "$2.50")
+            browser.find(".words tbody tr", "$2.50")
             browser.click("main button", "Show by month")
             browser.find("main .words", "Nothing was compacted yet.")
             browser.screenshot("spending-table")
@@ -238,6 +239,29 @@ async def test_a_month_fits_a_telephone_and_a_day_of_it_opens(tmp_path: Path, br
             browser.wait(lambda: "buy lamp oil" not in browser.text())
             browser.dark(False)
             browser.size(1280, 900)
+            assert browser.complaints() == []
+
+        await in_browser(look)
+
+
+async def test_times_are_in_the_readers_zone_and_earlier_sleeps_are_asked_for(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path) as it:
+        for _ in range(31):
+            it.app.stores.journal.begin_cycle("manual", it.app.base.clock())
+        there = it.app.base.clock().astimezone(ZoneInfo("Asia/Tokyo"))
+        await open_page(browser, it, "#/sleep")
+
+        def look() -> None:
+            browser.zone("Asia/Tokyo")
+            browser.driver.refresh()
+            (newest,) = browser.find_all("main details:first-of-type summary time")
+            assert newest.text.replace("\u202f", " ").endswith(f"{there:%-I:%M %p}"), newest.text
+            assert len(browser.find_all("main details")) == 30
+            browser.click("main button", "Earlier ones")
+            browser.find("main details summary", "#1 ")
+            browser.run("location.hash = '#/today'")
+            browser.find("main p", "where your assistant lives.")
+            browser.zone("")
             assert browser.complaints() == []
 
         await in_browser(look)

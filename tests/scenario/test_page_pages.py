@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from assistant.core.bridge_api import InboundMessage
 from tests.support.browser import Browser, in_browser, open_page
-from tests.support.scripted import RecordingBridge
+from tests.support.scripted import RecordingBridge, SteppingClock
 from tests.support.web_api import LiveApi, run_web_api
 
 PAGES = ("talk", "today", "memory", "context", "sleep", "spending", "health", "settings", "setup")
@@ -134,12 +135,14 @@ async def test_a_reminder_is_moved_by_dragging_it_to_another_day(tmp_path: Path,
 
 async def test_a_sleep_is_begun_and_its_report_is_shown(lived: Path, tmp_path: Path, browser: Browser) -> None:
     async with lived_home(lived, tmp_path) as it:
+        assert isinstance(it.app.base.clock, SteppingClock)
+        it.app.base.clock.now += timedelta(days=2)
         status = await it.socket.get("/v1/status")
         await open_page(browser, it, "#/sleep")
 
         def look() -> None:
             browser.find("details", "#1")
-            browser.find("main .next", "Next sleep")
+            browser.find("main .next", "Next sleep: due since ")
             (shown,) = browser.find_all("main .next time")
             assert shown.get_attribute("datetime") == status["next_sleep"]
             browser.click("main button", "What it changed")
@@ -264,6 +267,8 @@ async def test_a_compaction_opens_with_its_plan_and_originals_and_is_undone(tmp_
             browser.find("main .compaction li", "made from the original messages")
             browser.click("main .compaction button", "Show the originals")
             browser.find("main .compaction .columns", "harbour of Bergen")
+            browser.find("main h2", "Size over time")
+            browser.find(".plot canvas")
             browser.screenshot("compaction")
             browser.click("main .compaction button", "Undo")
             browser.find("main .compaction summary", "undone")
@@ -306,6 +311,8 @@ async def test_a_first_run_is_set_up_in_the_page_as_the_command_does_it(tmp_path
         await open_page(browser, it, "#/setup")
 
         def look() -> None:
+            # Which one `model.provider = "auto"` uses is not known; a first choice is made.
+            assert browser.find("main input[value=anthropic]").is_selected()
             browser.click("main input[value=offline]")
             browser.click("main button", "Use offline mode")
             browser.find("main .said-by-step", "no language model")

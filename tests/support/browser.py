@@ -33,7 +33,7 @@ def _axe() -> str:
 
 # For looking at afterwards; ignored by git.
 SCREENSHOTS = Path(__file__).parents[2] / ".screenshots"
-_SECONDS = 45
+_SECONDS = 90
 _ENDED = re.compile(r"net::ERR_(?:CONNECTION_|INCOMPLETE_CHUNKED|EMPTY_RESPONSE)")
 
 
@@ -136,6 +136,10 @@ class Browser:
     def dark(self, on: bool) -> None:
         features = [{"name": "prefers-color-scheme", "value": "dark" if on else "light"}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def zone(self, name: str) -> None:
+        """The zone of the reader, for what is loaded from now on; "" is that of the machine."""
+        self.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": name})
 
     def screenshot(self, name: str) -> None:
         SCREENSHOTS.mkdir(exist_ok=True)

@@ -98,6 +98,10 @@ class StoredJournal:
         )
         return [row["id"] for row in rows]
 
+    def version(self) -> tuple[int, int]:
+        """Return what differs once anything was changed."""
+        return self._db.version()
+
     def list_current(self, scope: str, *, limit: int) -> list[JournalEntry]:
         """Return the newest current entries that may mention a day."""
         return self._db.read_all(

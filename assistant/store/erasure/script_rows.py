@@ -27,6 +27,7 @@ from assistant.store.erasure.word_tables import (
 from assistant.store.log.redact import redact_message
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER, dump_json
 from assistant.store.script import sessions as session_rows
+from assistant.store.script.dated_texts import erase_dated_texts
 from assistant.store.script.undo import is_replaced_intact, list_undoable_checkpoint_rows, measure_replaced
 from assistant.store.script.view import CountedMessage, encode_view_row, message_of_view_row
 
@@ -46,6 +47,7 @@ def find_script_changes(
 def erase_in_script_db(db: Database, plan: ErasurePlan, with_tokens: Callable[[Message], CountedMessage]) -> None:
     """Erase within `write()`."""
     mark_outdated_archives(db, plan)
+    erase_dated_texts(db, plan.scope)
     rows = db.rows("SELECT key, generation, scope FROM sessions WHERE scope = ?", (plan.scope,))
     sessions = [session_rows.Session(*row) for row in rows]
     intact = [

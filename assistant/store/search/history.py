@@ -198,6 +198,11 @@ class StoredHistory:
             )
             return self._records(_within_bytes(rows))[::-1]
 
+    def version(self) -> tuple[int, int]:
+        """Return what differs once anything was said, changed or erased."""
+        with self._lock:
+            return self._db.version()
+
     def list_user_messages(self, scope: str, since: datetime, *, limit: int) -> list[LogRecord]:
         """Return current texts of people's messages in scope since a time, oldest first; if there are more than
         `limit`, the newest. Prompts of schedules are not included."""

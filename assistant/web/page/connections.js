@@ -2,6 +2,7 @@
  * facts and memories that say so. The picture is for the eye alone; the list has everything. */
 import { html } from "./vendor/preact.js";
 import { read } from "./api.js";
+import { day } from "./format.js";
 import { Page, Problem, Time, useLoaded } from "./parts.js";
 
 const [WIDTH, HEIGHT] = [640, 380];
@@ -22,7 +23,7 @@ export function Connections({ name }) {
       <h2>${it.kind ? html`<a href=${addressOf(it.name)}>${it.name}</a>` : it.name}</h2>
       <ul class="list">
         ${it.facts.map((fact) => html`<li class="row"><span class=${fact.until ? "former" : ""}>${fact.name}</span>
-          <span class="quiet small">since <${Time} at=${fact.since} />${fact.until && html` until <${Time} at=${fact.until} />`} ${fact.source && html`<a href=${`#/memory/e${fact.source}`}>why</a>`}</span></li>`)}
+          <span class="quiet small">since ${day(fact.since)}${fact.until && ` until ${day(fact.until)}`} ${fact.source && html`<a href=${`#/memory/e${fact.source}`}>why</a>`}</span></li>`)}
         ${it.memories.map((memory) => html`<${Line} of=${memory} />`)}
       </ul></section>`)}
     ${found?.memories.length > 0 && html`<h2>Also remembered</h2><ul class="list memories">${found.memories.map((memory) => html`<${Line} of=${memory} />`)}</ul>`}

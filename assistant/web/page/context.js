@@ -35,7 +35,7 @@ export default function Context({ rest }) {
     ${made?.compactions.length > 0 && html`<${Pressure} of=${made.compactions} now=${report?.tokens ?? 0} />`}
     <h2>What the model sees, in order</h2>
     <ol class="list">${shown.map((part) => html`<${Part} part=${part} price=${price} session=${session} />`)}</ol>
-    ${parts.length > shown.length && html`<button type="button" onClick=${() => setAll(true)}>All ${number(parts.length)} parts</button>`}
+    ${parts.length > shown.length && html`<button onClick=${() => setAll(true)}>All ${number(parts.length)} parts</button>`}
     ${made?.compactions.length > 0 && html`<h2>What was compacted</h2>${made.compactions.map((it) => html`<${Compaction} key=${it.id} of=${it} done=${again} />`)}`}
   </${Page}>`;
 }

@@ -28,7 +28,7 @@ export function Entry({ entry, found, command, edit, isLast }) {
 function Said({ words, text, shortens }) {
   const [whole, setWhole] = useState(!shortens || !(text?.length > 6000));
   if (words != null && whole) return html`<${Markdown} of=${words} />`;
-  return html`<p class="words plain">${whole ? text : html`${text.slice(0, 1200)}… <button type="button" class="link" onClick=${() => setWhole(true)}>Show all of it</button>`}</p>`;
+  return html`<p class="words plain">${whole ? text : html`${text.slice(0, 1200)}… <button class="link" onClick=${() => setWhole(true)}>Show all of it</button>`}</p>`;
 }
 
 /** What the assistant did before it answered, folded. */

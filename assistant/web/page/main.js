@@ -7,13 +7,13 @@ import { Problem } from "./parts.js";
 const PAGES = {
   talk: ["Talk", () => import("./talk.js")],
   context: ["Context", () => import("./context.js")],
+  sleep: ["Sleep", () => import("./sleep.js")],
   memory: ["Memory", () => import("./memory.js")],
-  health: ["Health", () => import("./health.js")],
+  settings: ["Settings", () => import("./settings.js")],
   spending: ["Spending", () => import("./spending.js")],
   today: ["Today", () => import("./today.js")],
   setup: ["Set up", () => import("./setup.js")],
-  settings: ["Settings", () => import("./settings.js")],
-  sleep: ["Sleep", () => import("./sleep.js")],
+  health: ["Health", () => import("./health.js")],
 };
 
 function readAddress() {
@@ -34,15 +34,12 @@ async function useLoginLink() {
 function markNav(chosen, isWell) {
   for (const link of document.querySelectorAll("nav li a")) {
     const key = link.hash.slice(2);
-    if (key === chosen) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    link.ariaCurrent = key === chosen ? "page" : null;
     if (key !== "health") continue;
     link.querySelector(".dot")?.remove();
     if (isWell !== false) continue;
-    const dot = Object.assign(document.createElement("span"), { className: "dot", title: "Something needs you" });
-    dot.setAttribute("role", "img");
-    dot.setAttribute("aria-label", "Something needs you");
-    link.append(dot);
+    const name = "Something needs you";
+    link.append(Object.assign(document.createElement("span"), { className: "dot", title: name, role: "img", ariaLabel: name }));
   }
 }
 

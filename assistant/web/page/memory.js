@@ -78,7 +78,7 @@ function One({ reference }) {
       <p class="quiet small">${memory.kind}, said <${Time} at=${memory.said_at} />${memory.until && html`, true until <${Time} at=${memory.until} />`}
         ${memory.superseded_by && html`, now: <a href=${`#/memory/${memory.superseded_by}`}>what replaced it</a>`}</p>
       ${text === null
-        ? html`<p class="row"><button type="button" onClick=${() => setText(memory.text)}>Correct</button><${Action} class="danger" does=${forget}>Forget</${Action}></p>`
+        ? html`<p class="row"><button onClick=${() => setText(memory.text)}>Correct</button><${Action} class="danger" does=${forget}>Forget</${Action}></p>`
         : html`<${Editor} save="Keep this instead" does=${correct} cancel=${() => setText(null)}>
             <textarea class="whole" rows="3" aria-label="What is right" value=${text} onInput=${(event) => setText(event.target.value)}></textarea></${Editor}>`}
       <h2>Why it is known</h2>

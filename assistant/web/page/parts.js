@@ -8,6 +8,9 @@ export const Markdown = ({ of, class: name = "" }) =>
 
 export const Time = ({ at }) => (at ? html`<time datetime=${at} title=${new Date(at).toLocaleString()}>${when(at)}</time>` : null);
 
+/** When something comes that may be overdue, as `status` says it. */
+export const Due = ({ at, now }) => html`${at <= now && "due since "}<${Time} at=${at} />`;
+
 export const Problem = ({ error }) => (error ? html`<p class="problem" role="alert">${error.message ?? error}</p>` : null);
 
 /** A line in which commands stand between backticks. */
@@ -39,13 +42,12 @@ function useKeptFocus(of) {
   }, []);
 }
 
-/** A button that cannot be pressed twice while what it does is under way; failures are shown beside it. */
-export function Action({ does, children, class: name = "", label, disabled = false }) {
+/** `[act, busy, error]` of what is done once at a time, by a button or a form. */
+export function useDoing(does) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
-  const button = useRef(null);
-  useKeptFocus(button);
-  const act = async () => {
+  const act = async (event) => {
+    event.preventDefault();
     if (busy) return;
     setBusy(true);
     setError(null);
@@ -57,6 +59,14 @@ export function Action({ does, children, class: name = "", label, disabled = fal
       setBusy(false);
     }
   };
+  return [act, busy, error];
+}
+
+/** A button that cannot be pressed twice while what it does is under way; failures are shown beside it. */
+export function Action({ does, children, class: name = "", label, disabled = false }) {
+  const [act, busy, error] = useDoing(does);
+  const button = useRef(null);
+  useKeptFocus(button);
   // What is disabled loses the focus of a keyboard; what is busy keeps it.
   return html`<button type="button" ref=${button} class=${name} aria-label=${label} aria-disabled=${busy} disabled=${disabled} onClick=${act}>${children}</button
     ><${Problem} error=${error} />`;
@@ -66,20 +76,12 @@ export function Action({ does, children, class: name = "", label, disabled = fal
  * that opened it gets the focus back. */
 export function Editor({ does, cancel, save = "Save", class: name = "row", children }) {
   const form = useRef(null);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState(null);
+  const [act, busy, error] = useDoing(does);
   useLayoutEffect(() => {
     const place = form.current.parentElement;
     form.current.querySelector("input, textarea").focus();
     return () => setTimeout(() => document.activeElement === document.body && place.querySelector("button, a")?.focus());
   }, []);
-  const act = (event) => {
-    event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    setError(null);
-    does().catch((failure) => (setError(failure), setBusy(false)));
-  };
   return html`<form class=${name} ref=${form} onSubmit=${act} onKeyDown=${(event) => event.key === "Escape" && cancel()}>${children}
     <button class="primary" aria-disabled=${busy}>${save}</button><button type="button" onClick=${cancel}>Cancel</button><${Problem} error=${error} /></form>`;
 }

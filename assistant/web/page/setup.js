@@ -46,7 +46,7 @@ const shorten = (text) =>
     .join("\n");
 
 function Model({ done, current, hasKey }) {
-  const [answers, setAnswers] = useState({ provider: current === "offline" || !current ? "anthropic" : current, address: "", key: "", name: "" });
+  const [answers, setAnswers] = useState({ provider: current in MODELS && current !== "offline" ? current : "anthropic", address: "", key: "", name: "" });
   const [said, setSaid] = useState("");
   const set = (name) => (event) => setAnswers({ ...answers, [name]: event.target.value });
   const save = async () => {

@@ -2,12 +2,13 @@
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { get, read, run, runAsked } from "./api.js";
 import { plural } from "./format.js";
-import { Action, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
+import { Action, Due, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
 
 const LOOK_EVERY = 1000;
 
 export default function Sleep() {
-  const [loaded, error, reload] = useLoaded(() => get("/sleeps", { limit: 30, html: true }), []);
+  const [limit, setLimit] = useState(30);
+  const [loaded, error, reload] = useLoaded(() => get("/sleeps", { limit, html: true }), [limit]);
   const [forecast, setForecast] = useState(null);
   const [failure, setFailure] = useState(null);
   const sleeps = loaded?.sleeps ?? [];
@@ -29,10 +30,11 @@ export default function Sleep() {
       <${Action} does=${async () => setForecast(await run(["sleep", "--dry-run"]))}>What would it do?</${Action}>
     </div>`}>
     <${Problem} error=${error ?? failure} />
-    ${status && !running && html`<p class="quiet next">Next sleep: ${status.next_sleep ? html`<${Time} at=${status.next_sleep} />` : "off"}</p>`}
+    ${status && !running && html`<p class="quiet next">Next sleep: ${!status.next_sleep ? "off" : html`<${Due} at=${status.next_sleep} now=${status.at} />`}</p>`}
     ${forecast && html`<${Markdown} of=${forecast.html} />`}
     ${sleeps.map((sleep, n) => html`<${One} key=${sleep.id} sleep=${sleep} open=${n === 0} newest=${n === 0} done=${reload} />`)}
-    ${loaded && !sleeps.length && html`<p class="quiet">It has not slept yet. It sleeps at night, and learns from the day.</p>`}
+    ${sleeps.length >= limit && html`<${Action} does=${async () => setLimit(limit + 30)}>Earlier ones</${Action}>`}
+    ${loaded && !sleeps.length && html`<p class="quiet">It has not slept yet.</p>`}
   </${Page}>`;
 }
 

@@ -49,8 +49,8 @@ function Days({ rows }) {
 function Rows({ usage }) {
   if (!usage.rows.length) return html`<p class="quiet">No model was asked in the last ${usage.days} days.</p>`;
   const columns = ["calls", "input", "cache_read", "cache_write", "output"].filter((name) => usage.rows.some((row) => row[name] !== undefined));
-  return html`<table class="plain">
-    <thead><tr><th scope="col">${usage.by}</th>${columns.map((name) => html`<th scope="col" class="amount">${name.replace("_", " ")}</th>`)}<th scope="col" class="amount">cost</th></tr></thead>
+  return html`<div class="words"><table>
+    <thead><tr><th scope="col">${BY.find(([key]) => key === usage.by)[1]}</th>${columns.map((name) => html`<th scope="col" class="amount">${name.replace("_", " ")}</th>`)}<th scope="col" class="amount">cost</th></tr></thead>
     <tbody>${usage.rows.map((row) => html`<tr><th scope="row">${row[usage.by] || "(none)"}</th>${columns.map((name) => html`<td class="amount">${number(row[name])}</td>`)}<td class="amount">${dollars(amount(row))}</td></tr>`)}</tbody>
-  </table>`;
+  </table></div>`;
 }

@@ -136,11 +136,11 @@ export default function Talk({ rest }) {
   return html`<div class=${aside ? "talk aside" : "talk"} onKeyDown=${closed}>
     <${Sessions} chosen=${session} />
     <main id="main" tabindex="-1" aria-label=${`Conversation ${session}`}>
-      <div class="side-button"><button type="button" class="link" aria-expanded=${aside} onClick=${() => setAside(!aside)}>Conversations and search</button></div>
+      <div class="side-button"><button class="link" aria-expanded=${aside} onClick=${() => setAside(!aside)}>Conversations and search</button></div>
       <div class="said" ref=${list} onScroll=${scrolled} tabindex="0" role="log" aria-label="What was said">
         <div class="column">
           ${place && html`<p class="quiet"><a href=${`#/talk/${session}`}>Back to the end of this conversation</a></p>`}
-          ${talk.more && !place && html`<button type="button" class="link" onClick=${talk.earlier}>Earlier messages</button>`}
+          ${talk.more && !place && html`<button class="link" onClick=${talk.earlier}>Earlier messages</button>`}
           ${talk.entries.map(
             (entry) => html`<${Entry}
               key=${entry.key}

@@ -3,7 +3,7 @@ import { html, useState } from "./vendor/preact.js";
 import { get, read, run } from "./api.js";
 import { clockTime, dayName, isoDay, monthName, weekName, weekdayName } from "./format.js";
 import { Listed, Run } from "./listed.js";
-import { Action, Editor, Page, Problem, Tabs, Time, useLoaded } from "./parts.js";
+import { Action, Due, Editor, Page, Problem, Tabs, Time, useDoing, useLoaded } from "./parts.js";
 
 const SPANS = [["day", "Day"], ["week", "Week"], ["month", "Month"]];
 const plusDays = (date, days) => isoDay(new Date(new Date(`${date}T12:00:00`).getTime() + days * 86_400_000));
@@ -69,7 +69,7 @@ export default function Today({ rest }) {
       ${span === "month" && days.slice(0, 7).map((day) => html`<span class="quiet small">${weekdayName(day)}</span>`)}
       ${days.map((day) => html`<${Day} key=${day} day=${day} span=${span} isOutside=${day.slice(0, 7) !== date.slice(0, 7)} open=${() => (setDate(day), setSpan("day"))} items=${items?.filter((it) => it.day === day)} move=${move} reload=${reload} />`)}
     </div>
-    ${span === "day" && status?.next_due && html`<p class="quiet small">Next: <${Time} at=${status.next_due} /></p>`}
+    ${span === "day" && status?.next_due && html`<p class="quiet small">Next reminder or schedule: <${Due} at=${status.next_due} now=${status.at} /></p>`}
     <${Listed} title="To-dos without a day" argv=${["todo", "list"]} of=${(all) => all.filter((it) => !it.due && !it.done)} since=${items} row=${(it, then) => html`<span>${it.text} ${it.list && html`<span class="quiet small">${it.list}</span>`}</span><${Run} argv=${["todo", "done", String(it.id)]} then=${then}>Done</${Run}>`} />
     ${missed.length > 0 && html`<h2>Late or missed</h2>
       <ul class="list">${missed.map((slot) => html`<li class="row"><span>${slot.text || slot.name}</span><span class="quiet small">${slot.state} · <${Time} at=${slot.due} /></span></li>`)}</ul>`}
@@ -102,6 +102,8 @@ function Day({ day, span, isOutside, open, items, move, reload }) {
   </div>`;
 }
 
+/** Kinds that people read by another word. */
+const KINDS = { told: "you said", todo: "to-do" };
 const canMove = (item) => item.kind === "reminder" && !item.came;
 const dragged = (item) =>
   canMove(item)
@@ -119,24 +121,17 @@ function Item({ item, move, reload }) {
         <${Action} class="link" label=${`Cancel ${item.text}`} does=${act("remind", "cancel", String(item.id))}>Cancel</${Action}>`}
       ${when !== null && html`<${Editor} save="Move" cancel=${() => setWhen(null)} does=${async () => (await move(item.id, ...when.split("T")), setWhen(null))}>
         <input type="datetime-local" required aria-label="When" value=${when} onInput=${(event) => setWhen(event.target.value)} /></${Editor}>`}
-      <span class="quiet">${item.kind === "event" ? item.name : item.kind}</span>
+      <span class="quiet">${KINDS[item.kind] ?? (item.kind === "event" ? item.name : item.kind)}</span>
     </span>`;
 }
 
 function NewReminder({ added }) {
   const [text, setText] = useState("");
-  const [error, setError] = useState(null);
-  const add = async (event) => {
-    event.preventDefault();
-    try {
-      await run(["remind", "add", ...text.split(/\s+/)]);
-      setText("");
-      setError(null);
-      added();
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+  const [add, , error] = useDoing(async () => {
+    await run(["remind", "add", ...text.split(/\s+/)]);
+    setText("");
+    added();
+  });
   return html`<form class="row" onSubmit=${add}>
     <input value=${text} size="40" aria-label="New reminder" placeholder="tomorrow at 9 call Ada" onInput=${(event) => setText(event.target.value)} />
     <button disabled=${!text.trim()}>Remind me</button>
