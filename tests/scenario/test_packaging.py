@@ -93,6 +93,9 @@ def test_the_recipes_for_homebrew_and_debian_install_every_program_with_its_man_
         for shell in ("bash", "zsh", "fish"):
             assert f'"completion", "{shell}", "--program", "{name}"' in formula
             assert f"completion {shell} --program {name} >" in dry.stdout
+    # The interpreter of the package is Debian's, by a link, whichever is first on the PATH of who builds it.
+    interpreters = re.findall(r"^(\S*python3) -m venv(.*)", dry.stdout, re.M)
+    assert {name for name, _ in interpreters} == {"/usr/bin/python3"} and "--symlinks" in interpreters[0][1]
     assert os.access(rules, os.X_OK) and "sha256" not in formula
     assert f'sha256 "{"0" * 64}"' in render_formula("0" * 64)
 
