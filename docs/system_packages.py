@@ -20,6 +20,7 @@ from assistant import __version__
 _ROOT = Path(__file__).parents[1]
 _SHELLS = ("bash", "zsh", "fish")
 _PYTHON = "3.13"
+_DEBIAN_PYTHON = "/usr/bin/python3"
 # Of everything in a package; the same each time, so that two builds are alike.
 _DATE = "Thu, 01 Jan 2026 00:00:00 +0000"
 
@@ -102,8 +103,10 @@ def render_debian_rules() -> str:
     commands, tree = _commands(), "debian/nocturne"
     steps = [
         f"rm -rf {tree} && mkdir -p {tree}/usr/bin {tree}/usr/share/man/man1 {tree}/DEBIAN",
-        f"python3 -m venv --without-pip --copies {tree}/opt/nocturne && rm {tree}/opt/nocturne/bin/[Aa]ctivate*",
-        "python3 -m venv debian/pip",
+        # Debian's own interpreter, whichever comes first on PATH, and a link to it: an update of it counts here too.
+        f"{_DEBIAN_PYTHON} -m venv --without-pip --symlinks {tree}/opt/nocturne",
+        f"rm {tree}/opt/nocturne/bin/[Aa]ctivate*",
+        f"{_DEBIAN_PYTHON} -m venv debian/pip",
         f"debian/pip/bin/pip --python {tree}/opt/nocturne install --no-cache-dir --no-compile '.[{_extras()}]'",
         # Scripts name the folder that they were made in.
         f"grep -rlI '^#!.*$(CURDIR)' {tree}/opt/nocturne/bin | xargs -r sed -i '1s,^#!.*,#!/opt/nocturne/bin/python3,'",
@@ -131,7 +134,7 @@ def render_debian_rules() -> str:
     steps += [
         f"install -Dm 644 LICENSE {tree}/usr/share/doc/nocturne/copyright",
         # The environment is of one minor version of Python.
-        "python3 -c 'import sys; minor = sys.version_info[1]; "
+        f"{_DEBIAN_PYTHON} -c 'import sys; minor = sys.version_info[1]; "
         'print(f"nocturne:Python=python3 (>= 3.{minor}), python3 (<< 3.{minor + 1})")\' > debian/substvars',
         f"dpkg-gencontrol -Tdebian/substvars -P{tree}",
         f"dpkg-deb --root-owner-group --build {tree} ..",

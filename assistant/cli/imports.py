@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _AT_ONCE = 400
-_CHARACTERS_AT_ONCE = 4_000_000
+# The command and the daemon have each batch in memory some ten times, as text, JSON and bytes.
+_CHARACTERS_AT_ONCE = 500_000
 _SHOWN = 20
 _MOST_SECONDS = 3600.0
 

@@ -35,7 +35,7 @@ from assistant.core.text import pluralize
 from assistant.health.doctor import DoctorOptions, run_doctor
 from assistant.health.doctor_checks import DaemonState, Finding, run_check
 from assistant.health.status import report_verdict
-from assistant.health.status_text import ALL_GOOD, render_facts, render_lines
+from assistant.health.status_text import render_facts, render_good, render_lines
 from assistant.service.home_lock import is_home_served, is_listening, lock_holder
 from assistant.service.presence import detect_service_manager
 from assistant.service.unit_files import was_edited_by_hand
@@ -78,7 +78,7 @@ def wrap_status_report(report: Mapping[str, Any], columns: int) -> Iterator[str]
     """The report for a terminal so wide: what needs a person, then subjects and what there is to say, aligned."""
     width = max(_NARROWEST, min(columns, _WIDEST))
     problems, facts = report["problems"], render_facts(report)
-    yield f"Red: {pluralize(len(problems), 'thing needs', 'things need')} you." if problems else ALL_GOOD
+    yield f"Red: {pluralize(len(problems), 'thing needs', 'things need')} you." if problems else render_good(report)
     for problem in problems:
         yield from textwrap.wrap(problem, width, initial_indent="  ! ", subsequent_indent="    ", **_WRAPPED)
     yield ""

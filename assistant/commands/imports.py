@@ -27,6 +27,7 @@ MAX_PIECE = 90_000
 """How long one word of `add` may be: what the control socket takes."""
 
 _MOST_SECONDS = 3600.0
+_TITLES = 1  # first line of an imported conversation, not a message of anybody
 
 
 @click.group("import", cls=CommandGroup, default="file")
@@ -117,7 +118,9 @@ def show(context: CommandContext, number: int) -> list[ImportedConversation]:
     titles = imports.titles(sessions)
     rows = [row.generation for key in sessions for row in context.stores.sessions.list_generations_of(key)]
     return [
-        ImportedConversation(row.session, titles.get(row.session, ""), row.started_at, row.ended_at, row.messages)
+        ImportedConversation(
+            row.session, titles.get(row.session, ""), row.started_at, row.ended_at, max(row.messages - _TITLES, 0)
+        )
         for row in sorted(rows, key=lambda row: row.started_at)
     ]
 
@@ -163,7 +166,7 @@ async def undo(context: CommandContext, number: int, yes: bool) -> UndoneImport:
         raise UsageError(f"Import {number} is undone already. Nothing was changed.")
     by_session = stores.imports.messages_of(number)
     learned = stores.journal.entries_from(frozenset(by_session), OWNER_SCOPE)
-    counts = len(by_session), sum(map(len, by_session.values())), len(learned)
+    counts = len(by_session), run.messages, len(learned)
     if not yes:
         return UndoneImport(number, False, *counts)
     if learned:

@@ -184,7 +184,7 @@ async def brief(context: CommandContext) -> Brief:
 @words_argument("day", required=False, metavar="DAY")
 @click.option("--week", is_flag=True, help="The seven days from today on, or from DAY on.")
 async def agenda(context: CommandContext, day: str, week: bool) -> DayAgenda:
-    """Show what is on: reminders, schedules, to-dos with a day, and dates that you told.
+    """Show what is on: calendars, birthdays, reminders, schedules, to-dos with a day, and dates that you told.
 
     Without DAY it is today. A day is "tomorrow", "tuesday", "24 December", "next week", "2026-12-24"; as in the last,
     one that is over, too.

@@ -192,7 +192,8 @@ class TokenCounter:
         for call in message.tool_calls:
             total += TOKENS_PER_CALL + self.count_text(call.name) + self.count_text(_compact(call.arguments))
         for media in message.media:
-            total += IMAGE_TOKENS if media.kind == "image" and media.data else PLACEHOLDER_TOKENS
+            is_shown = media.kind == "image" and media.data
+            total += IMAGE_TOKENS * bool(is_shown) + PLACEHOLDER_TOKENS * bool(media.path or not is_shown)
         return total
 
     def count_thinking(self, message: Message) -> int:

@@ -33,7 +33,7 @@ class Media:
     name: str = ""
     size: int = 0  # bytes of the decoded content
     data: str | None = None  # base64, for images small enough to send
-    path: str | None = None  # relative to the workspace, for all others
+    path: str | None = None  # relative to the workspace, for the owner's files and pictures
     voice: bool = False  # a voice recording to be transcribed
 
 

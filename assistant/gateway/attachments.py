@@ -2,7 +2,8 @@
 
 Invariants: the owner's files are durably in the workspace before the message that names them is accepted; storing the
 same file again is idempotent. The workspace belongs to the owner: of other people's files only the names are stored
-(I10). Data that no model can view is not stored in the database, nor is a text longer than `MAX_TEXT_BYTES`.
+(I10). A picture that models can view is in the message as well, and in the message alone if it is not the owner's. Data
+that no model can view is not stored in the database, nor is a text longer than `MAX_TEXT_BYTES`.
 """
 
 from __future__ import annotations
@@ -59,17 +60,17 @@ class AttachmentIntake:
         size = len(medium.data) * 3 // 4 - medium.data[-2:].count("=")
         mime = _picture_type(medium.data)
         if medium.kind == "image" and mime and size <= MAX_PICTURE_BYTES:
-            return replace(medium, mime=mime, size=size, path=None)
-        without_data = replace(medium, size=size, data=None, path=None)
+            accepted = replace(medium, mime=mime, size=size, path=None)
+        else:
+            accepted = replace(medium, size=size, data=None, path=None)
         if not (is_owners and may_be_stored) or size > MAX_RECEIVED_BYTES:
-            return without_data
+            return accepted
         try:
             data = decode_base64(medium.data)
         except ValueError:
-            return without_data
-        return replace(
-            without_data, path=self._files.save(RECEIVED_FOLDER, dated_file_names(medium, now, self._zone), data)
-        )
+            return accepted
+        names = dated_file_names(accepted, now, self._zone)
+        return replace(accepted, path=self._files.save(RECEIVED_FOLDER, names, data))
 
 
 def is_long_text(incoming: IncomingMessage) -> bool:

@@ -22,6 +22,7 @@ from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.derived import MEMORY_DB, is_set_aside, remake_problems
 from assistant.store.erasure.store import ErasureStore
+from assistant.store.script.approvals import StoredApprovals
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.jobs import Jobs
 from assistant.store.script.ledger import Ledger
@@ -46,6 +47,7 @@ class StatusSources:
     memories: Mem0Client
     backups: BackupFolder
     jobs: Jobs
+    approvals: StoredApprovals
     unattended: Callable[[datetime], str]  # a line about what waits while nothing will run it; "" otherwise
     finders: Sequence[FindProblems]  # problems reported by other packages: backups, resets, the agenda
 

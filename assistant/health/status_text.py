@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from assistant.core.text import format_duration, pluralize
 
-ALL_GOOD = "Green: nothing needs you."
+_ALL_GOOD = "Green: nothing needs you."
 # Words for delivery states; sent and dropped need none.
 _UNDELIVERED = {
     "pending": "to be sent",
@@ -33,9 +33,15 @@ def render_lines(report: Mapping[str, Any]) -> list[str]:
     """Format line by line, where columns cannot be aligned."""
     return [
         *(f"! {problem}" for problem in report["problems"]),
-        *([] if report["problems"] else [ALL_GOOD]),
+        *([] if report["problems"] else [render_good(report)]),
         *(f"{name}: {text}" for name, text in render_facts(report)),
     ]
+
+
+def render_good(report: Mapping[str, Any]) -> str:
+    """The first line where there is no problem."""
+    asked = pluralize(report["approvals"], "question waits", "questions wait")
+    return f"Green; {asked} for your yes or no: `assistant approvals`." if report["approvals"] else _ALL_GOOD
 
 
 def render_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -11,8 +11,9 @@ import contextlib
 import json
 import os
 import sys
+from asyncio import StreamReader
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from datetime import datetime, tzinfo
 from pathlib import Path
 
@@ -22,8 +23,7 @@ from assistant.core.import_records import ImportedBatch, batch_from_json
 from assistant.core.processes import end_process
 from assistant.imports.records import RejectedRecord
 
-# One message of 1,000,000 characters, each written as an escape of twelve.
-_LONGEST_LINE = 64 * 1024 * 1024
+_READ_AT_ONCE = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ async def read_export(
     environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     request = {"path": str(path), "kind": kind, "owner": owner, "zone": str(zone), "now": now.isoformat()}
     process = await asyncio.create_subprocess_exec(
-        *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, limit=_LONGEST_LINE, start_new_session=True
+        *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, start_new_session=True
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -52,20 +52,35 @@ async def read_export(
         with contextlib.suppress(ConnectionError):
             await process.stdin.drain()
         process.stdin.close()
-        while line := await process.stdout.readline():
-            found = json.loads(line) if line.strip() else {}
-            if "total" in found:
-                total = found["total"]
-            if "refused" in found:
-                raise UsageError(f"{path.name} {found['refused']}. What was read before is kept.")
-            if "rejected" in found:
-                yield RejectedRecord(*found["rejected"])
-            if "batch" in found:
-                yield batch_from_json(found["batch"])
-            if "at" in found or "total" in found:
-                yield ReadProgress(found.get("at", 0), total)
-            is_whole = is_whole or "done" in found
+        async with contextlib.aclosing(read_lines(process.stdout)) as lines:
+            async for line in lines:
+                found = json.loads(line) if line.strip() else {}
+                if "total" in found:
+                    total = found["total"]
+                if "refused" in found:
+                    raise UsageError(f"{path.name} {found['refused']}. What was read before is kept.")
+                if "rejected" in found:
+                    yield RejectedRecord(*found["rejected"])
+                if "batch" in found:
+                    yield batch_from_json(found["batch"])
+                if "at" in found or "total" in found:
+                    yield ReadProgress(found.get("at", 0), total)
+                is_whole = is_whole or "done" in found
     finally:
         await end_process(process)
     if not is_whole:
         yield RejectedRecord(path.name, "what reads it ended before its end; the file may be damaged")
+
+
+async def read_lines(stream: StreamReader) -> AsyncGenerator[bytes]:
+    """Yield lines of any length. `StreamReader.readline` would need a limit as long as the longest, twice of which is
+    read ahead of who writes them into the store."""
+    begun = bytearray()
+    while block := await stream.read(_READ_AT_ONCE):
+        begun += block
+        if b"\n" in block:
+            *lines, begun = begun.split(b"\n")
+            for line in lines:
+                yield bytes(line)
+    if begun:
+        yield bytes(begun)

@@ -172,6 +172,8 @@ def _media(media: tuple[Media, ...]) -> Iterator[Block]:
         if is_image(medium) and medium.data and len(medium.data) * 3 // 4 <= MAX_IMAGE_BYTES:
             source = {"type": "base64", "media_type": medium.mime, "data": medium.data}
             yield {"type": "image", "source": source}
+            if medium.path:
+                yield from encode_text(describe_media(medium, is_shown=True))
         else:
             yield from encode_text(describe_media(medium))
 

@@ -143,9 +143,10 @@ def unique_call_id(call_id: str, taken: set[str]) -> str:
     return given
 
 
-def describe_media(media: Media) -> str:
-    """A medium that this request cannot carry, in words."""
+def describe_media(media: Media, *, is_shown: bool = False) -> str:
+    """A medium in words: one that this request cannot carry, or, `is_shown`, where one is that it carries."""
     name = f' "{replace_unsendable(media.name)}"' if media.name else ""
     size = f", {media.size} bytes" if media.size else ""
     place = f"; it is in the workspace as {replace_unsendable(media.path)}" if media.path else ""
-    return f"[{media.kind}{name} ({replace_unsendable(media.mime)}{size}) is not shown here{place}]"
+    shown = "is shown here" if is_shown else "is not shown here"
+    return f"[{media.kind}{name} ({replace_unsendable(media.mime)}{size}) {shown}{place}]"

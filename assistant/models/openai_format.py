@@ -122,6 +122,8 @@ def _media(media: tuple[Media, ...]) -> Iterator[Part]:
     for medium in media:
         if is_image(medium):
             yield {"type": "image_url", "image_url": {"url": f"data:{medium.mime};base64,{medium.data}"}}
+            if medium.path:
+                yield from encode_text(describe_media(medium, is_shown=True))
         else:
             yield from encode_text(describe_media(medium))
 

@@ -273,6 +273,7 @@ def status_sources(settings: Settings, stores: Stores, *, is_served: bool) -> St
         stores.memories,
         stores.backups,
         stores.jobs,
+        stores.approvals,
         partial(unattended_note, stores.jobs, partial(will_stay, settings.home.path), settings.zone),
         (
             backup_problems(settings, stores),

@@ -11,7 +11,7 @@ class Nocturne < Formula
 
   def install
     virtualenv_create(libexec, "python3.13", without_pip: false)
-    system libexec/"bin/python", "-m", "pip", "install", "--no-cache-dir", "#{buildpath}[matrix,tokens,vocabulary]"
+    system libexec/"bin/python", "-m", "pip", "install", "--no-cache-dir", "#{buildpath}[matrix,discord,slack,mail,calendar,mcp,notify,tokens,vocabulary]"
     bin.install_symlink libexec/"bin/assistant"
     bin.install_symlink libexec/"bin/aihistory"
     man1.install Dir["docs/man/*.1"]

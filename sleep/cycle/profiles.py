@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from assistant.context.question import find_past_period
@@ -20,7 +21,7 @@ from sleep.rules.claim_times import begin_since
 from sleep.rules.clauses import strip_opening_words
 from sleep.rules.relations import AttributeClaim, Mention, find_attributes, find_mention, is_single_relation
 from sleep.rules.sentences import split_sentences
-from sleep.rules.translate import to_english
+from sleep.rules.translate import find_original, to_english
 
 RELATION = "relation"
 _NOT_FACTS = frozenset({"summary", "task"})
@@ -75,8 +76,9 @@ class _ProfileBuilder:
         about = find_mention(sentence if english == sentence else strip_opening_words(english))
         if about is None:
             return
-        # Keep only values that occur literally, not those produced by translation.
-        claims = [claim for claim in find_attributes(about) if claim.value in sentence]
+        # Values are kept as they were said, not in English.
+        originals = ((claim, find_original(claim.value, sentence)) for claim in find_attributes(about))
+        claims = [replace(claim, value=value) for claim, value in originals if value]
         profile = self._profile(about, entry)
         if profile is None or not (claims or about.relation or about.kind == "project"):
             return

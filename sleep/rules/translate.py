@@ -24,6 +24,7 @@ _SHORTEST_PART = 3
 _LEAST_SHARE = 0.3
 _O_CLOCK = load_pattern("translations", "o_clock")
 _LATE_NOW = load_pattern("translations", "late_now")
+_NO_LONGER = load_pattern("translations", "no_longer")
 _ON_DAY = load_pattern("translations", "on_day")
 _NEEDLESS_OF = load_pattern("translations", "needless_of")
 _OWNED = load_pattern("translations", "owned")
@@ -72,20 +73,48 @@ def other_words(english: str) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def to_english(text: str) -> str:
     """Translate the first 1,500 characters; an English text, or one in an unknown language, is returned unchanged."""
-    tokens = [(match.start(), match.end(), _plain(match[0])) for match in _TOKEN.finditer(text[:_LONGEST])]
+    language = _find_language(text)
+    return _translate(text, language) if language else text
+
+
+def find_original(english: str, text: str) -> str:
+    """Return the words of a text that `to_english` turns into these; "" if there are none."""
+    language = "" if english in text else _find_language(text)
+    if not language:
+        return english if english in text else ""
+    tokens, most = _tokens(text), len(english.split()) + _MOST_JOINED
+    for place, (start, _, _) in enumerate(tokens):
+        for _, end, _ in tokens[place : place + most]:
+            if _translate(text[start:end], language) == english:
+                return text[start:end]
+    return ""
+
+
+def _tokens(text: str) -> list[tuple[int, int, str]]:
+    """Return start, end and plain form of the words."""
+    return [(match.start(), match.end(), _plain(match[0])) for match in _TOKEN.finditer(text[:_LONGEST])]
+
+
+def _find_language(text: str) -> str:
+    """Return the language of a text; "" for English and unknown ones."""
+    words = [word for _, _, word in _tokens(text)]
+    known = {name: sum(count for _, count, _ in _meanings(name, words)) for name in _LANGUAGES}
+    language = max(known, key=known.__getitem__)
+    fewest = max(1 + sum(word in _english_words() for word in words), _LEAST_SHARE * len(words))
+    return language if known[language] >= fewest else ""
+
+
+def _translate(text: str, language: str) -> str:
+    tokens = _tokens(text)
     words = [word for _, _, word in tokens]
-    known = {language: list(_meanings(language, words)) for language in _LANGUAGES}
-    language = max(known, key=lambda name: sum(count for _, count, _ in known[name]))
-    covered = sum(count for _, count, _ in known[language])
-    if covered <= sum(word in _english_words() for word in words) or covered < _LEAST_SHARE * len(words):
-        return text
     parts, end = [], 0
-    for place, count, english in known[language]:
+    for place, count, english in _meanings(language, words):
         start = tokens[place][0]
         parts += [text[end:start], english]
         end = tokens[place + count - 1][1]
         parts += [" "] if words[place + count - 1].endswith("'") else []
     plain = _O_CLOCK.sub(lambda match: f"{match[1]}:{match[2] or '00'}", "".join([*parts, text[end:]]))
+    plain = _NO_LONGER.sub(lambda match: f"no longer {match['before'] or match['after'] or match['french']}", plain)
     plain = _ON_DAY.sub("on ", _NEEDLESS_OF.sub(r"\1 ", _LATE_NOW.sub(r"now \1", plain)))
     return _OWNED.sub(r"\g<whose>'s \g<thing>", plain)
 

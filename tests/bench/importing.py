@@ -27,8 +27,7 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
         for length in (_USUAL_LENGTH, _LARGE_BYTES // _MESSAGES):
             path = _export(Path(folder) / "conversations.json", length)
             home = Path(folder) / "home"
-            ended = run([*_COMMAND, str(path)], {"ASSISTANT_HOME": str(home)})
-            again = run([*_COMMAND, str(path)], {"ASSISTANT_HOME": str(home)})
+            ended, again = (run([*_COMMAND, str(path)], {"ASSISTANT_HOME": str(home)}, together=True) for _ in range(2))
             shutil.rmtree(home)
             what = f"an export of {path.stat().st_size / 1e6:,.0f} MB"
             rate = _MESSAGES / ended.seconds
@@ -38,8 +37,9 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
                 yield Row("import", _MESSAGES, what, result, f">= {_LEAST_A_SECOND:,}", rate >= _LEAST_A_SECOND)
             else:
                 yield Row("import", _MESSAGES, what, result)
-            peak = max(ended.peak_mb, again.peak_mb)
-            yield Row("import", _MESSAGES, f"{what}, peak memory", f"{peak:.0f} MB", f"<= {_MOST_MB}", peak <= _MOST_MB)
+            peak = max(ended.together_mb, again.together_mb)
+            memory = f"{what}, peak memory of its processes together"
+            yield Row("import", _MESSAGES, memory, f"{peak:.0f} MB", f"<= {_MOST_MB}", peak <= _MOST_MB)
             yield Row("import", _MESSAGES, f"{what}, a second time", f"{again.seconds:.1f} s")
 
 

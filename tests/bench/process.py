@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,26 +19,62 @@ from tests.bench.homes import CHECKOUT
 
 @dataclass(frozen=True, slots=True)
 class ProcessRun:
-    """A process that ran to its end: wall seconds, its peak resident memory in MB, and what it printed."""
+    """A process that ran to its end: wall seconds, its peak resident memory in MB, what it printed, and the peak of it
+    and of all that it started together, 0 where that was not asked for."""
 
     seconds: float
     peak_mb: float
     output: str
+    together_mb: float = 0
 
 
-def run(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> ProcessRun:
-    """Run a command. Raises `CalledProcessError` with its output when it fails."""
+class _Together(threading.Thread):
+    """Looks twice a second how much memory a process and all that it started have together. Pages that they share
+    count for each of them."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.peak_mb = 0.0
+        self._pid, self._ended = pid, threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self._ended.wait(0.5):
+            self.peak_mb = max(self.peak_mb, self._look())
+
+    def end(self) -> float:
+        self._ended.set()
+        self.join()
+        return self.peak_mb
+
+    def _look(self) -> float:
+        listed = subprocess.run(["ps", "-Ao", "pid=,ppid=,rss="], capture_output=True, text=True, check=True)
+        rows = {
+            pid: (parent, size) for pid, parent, size in (map(int, row.split()) for row in listed.stdout.splitlines())
+        }
+        family = {self._pid}
+        while more := {pid for pid, (parent, _) in rows.items() if parent in family} - family:
+            family |= more
+        return sum(rows[pid][1] for pid in family & rows.keys()) / 1024
+
+
+def run(
+    arguments: Sequence[str], environment: Mapping[str, str] | None = None, *, together: bool = False
+) -> ProcessRun:
+    """Run a command; `together`: measure the memory of all its processes. Raises `CalledProcessError` with its output
+    when it fails."""
     began = time.perf_counter()
     child = subprocess.Popen(
         arguments, stdout=subprocess.PIPE, cwd=CHECKOUT, env={**os.environ, **(environment or {})}, text=True
     )
+    watch = _Together(child.pid) if together else None
     output = child.stdout.read() if child.stdout else ""
     _, status, used = os.wait4(child.pid, 0)
     seconds = time.perf_counter() - began
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         raise subprocess.CalledProcessError(child.returncode, list(arguments), output)
-    return ProcessRun(seconds, _megabytes(used.ru_maxrss), output)
+    return ProcessRun(seconds, _megabytes(used.ru_maxrss), output, watch.end() if watch else 0)
 
 
 def measured(module: str, *arguments: object) -> dict[str, Any]:

@@ -219,9 +219,11 @@ async def test_a_file_is_fetched_at_discord_alone_and_without_the_token(
     elsewhere = {**file, "id": "2", "url": "https://cdn.discordapp.com.example.org/x"}
     async with running(server, bridge, door):
         server.say("look", attachments=[file, elsewhere])
-        await door.changes.wait_until(lambda: len(door.received) == 1)
-    (kept,) = door.received
-    assert isinstance(kept, InboundMessage)
+        server.say("", attachments=[server.keep_file("voice-message.ogg", b"sound", "audio/ogg")], flags=1 << 13)
+        await door.changes.wait_until(lambda: len(door.received) == 2)
+    kept, spoken = door.received
+    assert isinstance(kept, InboundMessage) and isinstance(spoken, InboundMessage)
+    assert [one.voice for one in (*kept.media, *spoken.media)] == [False, True]
     assert [(one.mime, base64.b64decode(one.data or "")) for one in kept.media] == [("text/plain", b"marmalade")]
     assert kept.content.count("Discord did not deliver it") == 1 and server.complaints == []
 

@@ -204,9 +204,12 @@ async def test_a_file_is_fetched_at_slack_alone(server: StrictSlack, bridge: Sla
         stolen = {**file, "id": "F3", "url_private_download": other.keep_file("x", b"y")["url_private_download"]}
         async with running(server, bridge, door):
             server.say("look", files=[file, elsewhere, stolen, {"mode": "tombstone"}], subtype="file_share")
-            await door.changes.wait_until(lambda: len(door.received) == 1)
-    (kept,) = door.received
-    assert isinstance(kept, InboundMessage)
+            clip = server.keep_file("audio_message.m4a", b"sound", mimetype="audio/mp4", subtype="slack_audio")
+            server.say("", files=[clip], subtype="file_share")
+            await door.changes.wait_until(lambda: len(door.received) == 2)
+    kept, spoken = door.received
+    assert isinstance(kept, InboundMessage) and isinstance(spoken, InboundMessage)
+    assert [one.voice for one in (*kept.media, *spoken.media)] == [False, True]
     assert [base64.b64decode(one.data or "") for one in kept.media] == [b"marmalade"]
     assert kept.content.count("Slack did not deliver it") == 2
 

@@ -145,8 +145,11 @@ def test_an_undone_import_is_neither_found_nor_remembered(home: Path, tmp_path: 
     assert run_assistant(home, "import", str(path)).returncode == 0
     assert run_assistant(home, "sleep", **OFFLINE).returncode == 0
     assert json.loads(run_assistant(home, "memory", "export").out)["entries"]
+    (listed,) = json.loads(run_in_process(home, "import", "list", "--json").out)
+    (shown,) = json.loads(run_in_process(home, "import", "show", "1", "--json").out)
     undone = run_assistant(home, "import", "undo", "1", "--yes", "--json")
     assert json.loads(undone.out)["learned"] == 1, undone.err
+    assert json.loads(undone.out)["messages"] == shown["messages"] == listed["messages"]
     assert json.loads(run_assistant(home, "memory", "export").out)["entries"] == []
     assert found(home, "Lisbon") == []
     assert run_assistant(home, "verify").returncode == 0

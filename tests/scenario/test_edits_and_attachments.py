@@ -216,7 +216,8 @@ async def test_a_file_of_the_owners_can_be_read_by_the_file_tools_and_a_picture_
         shown = it.model.requests[0].messages[-1].media
         assert [(one.name, one.data) for one in shown] == [("../plan.txt", None), ("boat.png", PNG.data)]
         assert "> tea at five" in it.model.requests[1].messages[-1].content
-        assert [path.name for path in (tmp_path / "workspace" / "received").iterdir()] == ["2026-03-01-plan.txt"]
+        received = sorted(path.name for path in (tmp_path / "workspace" / "received").iterdir())
+        assert received == ["2026-03-01-boat.png", "2026-03-01-plan.txt"]
 
 
 async def test_a_pdf_that_was_sent_is_read_and_an_order_in_it_is_asked_about(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from assistant.core.erasure import ErasureRequest
 from assistant.core.messages import Media, ToolCall
-from tests.support.documents import make_pdf
+from tests.support.documents import make_pdf, make_photo
 from tests.support.running_app import OWNER, BridgePeople, LiveApp, files_with_words, run_app
 from tests.support.store_home import NOW
 
@@ -71,6 +71,50 @@ async def test_a_document_that_is_sent_in_a_turn_is_found_with_its_page_and_forg
         assert list((tmp_path / "workspace" / "received").iterdir()) == [] and files_with_words(tmp_path, WORD) == []
         await them.write("And where is it now?", OWNER, "2")
         assert not any(WORD in one.content for one in it.model.requests[-1].messages if not one.tool_calls)
+
+
+async def test_a_picture_is_found_by_what_its_camera_noted_and_forgotten_with_the_message_that_shows_it(
+    tmp_path: Path,
+) -> None:
+    photo = base64.b64encode(make_photo(f"The gate {WORD}")).decode()
+    pictures = tuple(Media("image", "image/jpeg", f"{name}.jpg", data=photo) for name in ("gate", "gate again"))
+    async with run_app(tmp_path, "A gate.", "The same.", "Yes.") as it:
+        them = BridgePeople(it)
+        await them.allow_everybody()
+        for number, picture in enumerate(pictures):
+            await them.write("What is this?", OWNER, str(number), media=(picture,))
+        await them.write("Thank you.", OWNER, "2")
+        await index(it)
+        assert found(it) == ["received/2026-03-01-gate again.jpg", "received/2026-03-01-gate.jpg"]
+        assert (
+            sum(
+                bool(medium.data)
+                for row in it.app.stores.conversation.load_view("main").messages
+                for medium in row.media
+            )
+            == 2
+        )
+        await them.command("/backup create")
+        preview = await it.app.erasure.preview(ErasureRequest("owner", text=WORD))
+        assert len(preview.messages) == 2
+        done = await it.app.erasure.erase(ErasureRequest("owner", text=WORD), NOW)
+        assert done.complete and not done.leftovers
+        assert [place.count for place in done.places if place.kind == "backups of the data folder"] == [1]
+        assert list((tmp_path / "workspace" / "received").iterdir()) == []
+        assert files_with_words(tmp_path, WORD) == [] == files_with_words(tmp_path, photo[:400])
+        await them.write("And now?", OWNER, "3")
+        asked = it.model.requests[-1].messages
+        assert not any(row.media for row in asked) and "Thank you." in [row.content for row in asked]
+
+
+async def test_a_backup_that_has_a_document_with_the_words_is_made_anew(tmp_path: Path) -> None:
+    put(tmp_path / "workspace", "received/gate.pdf", HEX_PDF)
+    async with run_app(tmp_path) as it:
+        await index(it)
+        await BridgePeople(it).command("/backup create")
+        done = await it.app.erasure.erase(ErasureRequest("owner", text=WORD), NOW)
+        assert done.complete and not done.leftovers
+        assert [place.count for place in done.places if place.kind == "backups of the data folder"] == [1]
 
 
 async def test_a_file_of_the_owners_own_stays_is_named_and_is_found_no_more(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from assistant.cli.main import assistant
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
 from docs.system_packages import render_formula
-from tests.support.docs_pages import parse_command
+from tests.support.docs_pages import parse_command, read_page
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "packaging" / "Dockerfile").read_text(encoding="utf-8")
@@ -35,7 +35,11 @@ def docker_runs() -> bool:
 
 def test_the_container_has_extras_that_there_are_and_a_command_that_there_is() -> None:
     (extras,) = re.findall(r"\.\[([\w,]+)\]", DOCKERFILE)
-    assert set(extras.split(",")) <= PROJECT["project"]["optional-dependencies"].keys()
+    known = PROJECT["project"]["optional-dependencies"].keys()
+    # In a package nothing is added later: what reaches the networks, mail and calendars of a person is there.
+    reaching = {"matrix", "discord", "slack", "mail", "calendar", "mcp", "notify"}
+    assert reaching <= set(extras.split(",")) <= known
+    assert [name for name in known if f"`{name}`" not in read_page("operations.md")] == []
     (command,) = re.findall(r'^CMD \["(\w+)"\]$', DOCKERFILE, re.M)
     assert parse_command([command]).callback is not None
     for line in re.findall(r"(?:run -it .* nocturne|exec nocturne assistant) (\w+)", DOCKERFILE + str(COMPOSE)):
@@ -93,6 +97,9 @@ def test_the_recipes_for_homebrew_and_debian_install_every_program_with_its_man_
         for shell in ("bash", "zsh", "fish"):
             assert f'"completion", "{shell}", "--program", "{name}"' in formula
             assert f"completion {shell} --program {name} >" in dry.stdout
+    # The interpreter of the package is Debian's, by a link, whichever is first on the PATH of who builds it.
+    interpreters = re.findall(r"^(\S*python3) -m venv(.*)", dry.stdout, re.M)
+    assert {name for name, _ in interpreters} == {"/usr/bin/python3"} and "--symlinks" in interpreters[0][1]
     assert os.access(rules, os.X_OK) and "sha256" not in formula
     assert f'sha256 "{"0" * 64}"' in render_formula("0" * 64)
 

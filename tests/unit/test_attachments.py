@@ -83,13 +83,19 @@ def test_what_others_say_is_bounded() -> None:
     assert truncate_guest_text("x" * MAX_GUEST_CHARACTERS) == "x" * MAX_GUEST_CHARACTERS
 
 
-def test_a_picture_that_a_model_can_see_stays_with_the_message_whoever_sent_it(tmp_path: Path) -> None:
+def test_a_picture_that_a_model_can_see_stays_with_the_message_and_the_owners_is_in_the_workspace_as_well(
+    tmp_path: Path,
+) -> None:
     picture = file(b"\x89PNG", "boat.png", "image/png")
-    for owner in (True, False):
-        assert [one.data for one in taken(tmp_path, picture, owner=owner).media] == [picture.data]
+    (guests,) = taken(tmp_path, picture, owner=False).media
+    assert (guests.data, guests.path, there(tmp_path)) == (picture.data, None, [])
+    for now in (NOW, NOW + timedelta(days=1)):
+        (medium,) = taken(tmp_path, picture, now=now).media
+        assert (medium.data, medium.path) == (picture.data, f"received/{DAY}-boat.png")
+    assert (tmp_path / f"received/{DAY}-boat.png").read_bytes() == b"\x89PNG" and len(there(tmp_path)) == 1
     large = file(b"\x89PNG" + bytes(6 * 1024 * 1024), "boat.png", "image/png")
     assert taken(tmp_path, large, owner=False).media == (Media("image", "image/png", "boat.png", 6 * 1024 * 1024 + 4),)
-    assert taken(tmp_path, large).media[0].path == f"received/{DAY}-boat.png"
+    assert taken(tmp_path, large).media[0].path == f"received/{DAY}-boat-2.png"
 
 
 @pytest.mark.parametrize(

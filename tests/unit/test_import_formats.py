@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from asyncio import StreamReader
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from assistant.core.import_records import ImportedBatch
 from assistant.imports.files import ExportRefused, list_files, read_file
 from assistant.imports.json_stream import MAX_OBJECT
+from assistant.imports.reader import read_lines
 from assistant.imports.records import ReadOptions, RejectedRecord
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -332,3 +334,12 @@ def test_what_is_no_export_is_left_alone(tmp_path: Path) -> None:
     saved(tmp_path / "b.txt", "just words")
     (tmp_path / "c.md").write_bytes(b"")
     assert read(tmp_path) == ([], [])
+
+
+async def test_lines_are_read_however_long_they_are() -> None:
+    stream = StreamReader()
+    for block in (b"{}", b"\n" + b"x" * 300_000, b"x\n\ny", b"y" * 70_000, b"\n{", b"}"):
+        stream.feed_data(block)
+    stream.feed_eof()
+    lines = [line async for line in read_lines(stream)]
+    assert lines == [b"{}", b"x" * 300_001, b"", b"y" * 70_001, b"{}"]

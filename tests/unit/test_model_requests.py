@@ -155,6 +155,18 @@ def test_an_image_stands_before_the_words_and_a_file_in_words() -> None:
     assert "in/a.txt" in content[1]["text"]
 
 
+def test_where_a_picture_is_kept_that_is_shown_is_said_beside_it() -> None:
+    asked = request(
+        Message("user", "crop it", media=(Media("image", "image/png", "b.png", 9, PIXEL, "received/b.png"),))
+    )
+    for body in (claude(asked), chat(asked)):
+        _, place, _ = body["messages"][0]["content"]
+        assert (
+            place["text"]
+            == '[image "b.png" (image/png, 9 bytes) is shown here; it is in the workspace as received/b.png]'
+        )
+
+
 @pytest.mark.parametrize(
     "media",
     [

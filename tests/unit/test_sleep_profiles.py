@@ -244,3 +244,59 @@ def test_what_is_still_to_come_does_not_hold_yet_and_what_was_said_last_holds_no
 def test_what_is_said_of_somebody_in_another_language_is_of_the_same_profile(first: str, second: str) -> None:
     (ines,) = profiles(told(first, second)).values()
     assert values(ines)["lives in"] == "Mailand"
+
+
+@every_case(
+    [
+        ("Meine Schwester Ines arbeitet bei Siemens.", "works at", "Siemens", "2026-11-21"),
+        ("Meine Schwester Ines arbeitet seit März bei der Bahn.", "works at", "der Bahn", "2026-03-01"),
+        ("Meine Schwester Ines arbeitet jetzt für die Stadt Köln.", "works at", "die Stadt Köln", "2026-11-21"),
+        ("Meine Schwester Ines arbeitet im Krankenhaus.", "works at", "Krankenhaus", "2026-11-21"),
+        ("Meine Schwester Ines ist bei Bosch angestellt.", "works at", "Bosch", "2026-11-21"),
+        ("Meine Schwester Ines arbeitet als Ärztin.", "works as", "Ärztin", "2026-11-21"),
+        ("Ma sœur Ines travaille chez Airbus depuis mars.", "works at", "Airbus", "2026-03-01"),
+        ("Ma sœur Ines travaille maintenant à l'hôpital.", "works at", "l'hôpital", "2026-11-21"),
+        ("Ma sœur Ines travaille pour la mairie.", "works at", "la mairie", "2026-11-21"),
+        ("Ma sœur Ines travaille comme infirmière.", "works as", "infirmière", "2026-11-21"),
+        ("Mi hermana Ines trabaja en Correos.", "works at", "Correos", "2026-11-21"),
+        ("Mi hermana Ines trabaja para el ayuntamiento desde 2019.", "works at", "el ayuntamiento", "2019-01-01"),
+        ("Mi hermana Ines trabaja de enfermera.", "works as", "enfermera", "2026-11-21"),
+        ("My sister Ines is employed by the council.", "works at", "the council", "2026-11-21"),
+    ]
+)
+def test_where_somebody_works_is_kept_in_the_words_of_its_language(
+    said: str, name: str, value: str, since: str
+) -> None:
+    (ines,) = profiles(told(said)).values()
+    found = [(one.name, one.value, one.since.date().isoformat()) for one in ines.attributes if one.name != "relation"]
+    assert found == [(name, value, since)]
+
+
+@every_case(
+    [
+        "Meine Schwester Ines arbeitet bei uns.",
+        "Meine Schwester Ines arbeitet in Teilzeit.",
+        "Ma sœur Ines travaille à la maison.",
+        "Ma sœur Ines travaille pour lui.",
+        "Mi hermana Ines trabaja en casa.",
+        "My sister Ines works at night.",
+        "My sister Ines works for herself.",
+    ]
+)
+def test_what_employs_nobody_is_no_place_of_work(said: str) -> None:
+    (ines,) = profiles(told(said)).values()
+    assert values(ines) == {"relation": "sister"}
+
+
+@every_case(
+    [
+        ("Meine Schwester Ines arbeitet bei Siemens.", "Ines arbeitet nicht mehr bei Siemens."),
+        ("Ma sœur Ines travaille chez Airbus.", "Ines ne travaille plus chez Airbus."),
+        ("Mi hermana Ines trabaja en Correos.", "Ines ya no trabaja en Correos."),
+        ("Meine Schwester Ines wohnt in Bergen.", "Ines wohnt nicht mehr in Bergen."),
+        ("Ma sœur Ines habite à Bergen.", "Ines n'habite plus à Bergen."),
+    ]
+)
+def test_what_is_over_is_former_in_each_language(first: str, second: str) -> None:
+    (ines,) = profiles(told(first, second)).values()
+    assert values(ines) == {"relation": "sister"} and len(values(ines, former=True)) == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 from assistant.cli.status import wrap_status_report
 from assistant.health.status import add_daemon_report, report_verdict
-from assistant.health.status_text import ALL_GOOD, render_facts, render_lines
+from assistant.health.status_text import render_facts, render_lines
 
 STORED: dict[str, Any] = {
     "version": "1.2.3",
@@ -38,6 +38,7 @@ STORED: dict[str, Any] = {
         },
     ],
     "waiting": 1,
+    "approvals": 0,
     "outbox": {"sent": 12, "pending": 1, "failed": 0},
     "spent": {
         "today_usd": 4.5,
@@ -120,7 +121,9 @@ def test_all_that_is_asked_of_a_home_is_in_its_lines() -> None:
     assert (tokens, cap) == ("today 120,000 tokens", "of the day's 150,000 tokens 60%")
     assert found["Budget"] == "Today 90% is spent."
     assert found["Bridge telegram"] == "connected"
-    assert render_lines(report())[0] == ALL_GOOD
+    assert render_lines(report())[0] == "Green: nothing needs you."
+    asked = render_lines({**report(), "approvals": 2})[0]
+    assert asked == "Green; 2 questions wait for your yes or no: `assistant approvals`."
 
 
 def test_a_bridge_that_fails_is_a_problem_that_says_what_waits_and_what_to_do() -> None:

@@ -16,6 +16,8 @@ from assistant.models.offline.ranking import find_answer
 
 _HEAD = lazy_regex(r'- (?P<path>"(?:[^"\\]|\\.)*")(?:, (?P<place>[^;\n]{1,80}?))?, of \S.*:')
 _LABEL = lazy_regex(r"^[\s>*#•-]*(?P<label>[^\W\d_][^:|=\t]{1,40}?)[*_ ]*[:|=\t][\s*_]*(?=\S)")
+_PATH = lazy_regex(r'"(?:[^"\\]|\\.)*"')
+_WORD = lazy_regex(r"[^\W\d_]+")
 _MOST_LINES = 400
 _MOST_HITS = 8
 
@@ -36,7 +38,7 @@ def answer_from_files(question: str, result: str) -> str:
     does."""
     lines = _read_lines(result)[:_MOST_LINES] if not is_failed_result(result) else []
     # The best match of the search comes first: of lines that answer as well, the newest number is taken.
-    quotes = [QuotedMessage(len(lines) - n, line.source, "file", _as_told(line.text)) for n, line in enumerate(lines)]
+    quotes = [QuotedMessage(len(lines) - n, line.source, "file", _as_context(line)) for n, line in enumerate(lines)]
     answers = find_answer(question, quotes).answers
     if not answers:
         return ""
@@ -54,6 +56,12 @@ def _read_lines(result: str) -> list[_FileLine]:
         elif source and line.startswith("> ") and line[2:].strip(" …"):
             lines.append(_FileLine(source, line[2:].strip(" …")))
     return lines
+
+
+def _as_context(line: _FileLine) -> str:
+    """A line, with the words of the file's name, which a question may have too: "the notice in my lease"."""
+    name = json.loads(_PATH.match(line.source)[0]).rpartition("/")[2]  # type: ignore[index]
+    return f"{_as_told(line.text)}\n\n{' '.join(_WORD.findall(name.rpartition('.')[0]))}"
 
 
 def _as_told(text: str) -> str:

@@ -17,6 +17,7 @@ from assistant.core.erasure import MESSAGES_PLACE, ErasedMessage, ErasureMatches
 from assistant.core.erasure_phrases import PhraseMatcher, identifying_phrases, is_searchable_phrase
 from assistant.core.erasure_values import MIN_LETTERS, MIN_SPACELESS_LETTERS
 from assistant.core.errors import StoreError, UsageError
+from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import shorten_line
@@ -33,7 +34,9 @@ from assistant.store.erasure.script_rows import find_script_changes
 from assistant.store.erasure.sources import ErasureSources
 from assistant.store.erasure.word_tables import PROGRAM_NAMES, RowChange
 from assistant.store.files import walk_files
+from assistant.store.log.format import SALT_KEY, decode_record
 from assistant.store.log.reader import LogFiles
+from assistant.store.log.redact import is_blank_line
 from assistant.store.script.index import find_spans, span_of_row
 from assistant.store.search.files import FileIndex
 
@@ -79,7 +82,10 @@ class ErasureFinder(ErasureSources):
         memories = tuple(self._local_memories(plan))
         if plan.everywhere:
             here = self.plan_erasure(ErasureRequest(plan.scope, memories=memories, text=plan.phrases[0]))
-            return replace(here, values=plan.values, runs=plan.runs, words=plan.words, learned=plan.learned)
+            # No backup has the index of files, which knows the words of documents.
+            files = tuple(sorted({*here.files, *plan.files}))
+            here = replace(here, values=plan.values, runs=plan.runs, words=plan.words, learned=plan.learned)
+            return self._with_pictures(replace(here, files=files))
         spans = find_spans(self._db, [record.id for record in plan.records])
         records = tuple(record for record in plan.records if spans.get(record.id) == (record.session, record.span))
         return replace(plan, records=records, memories=memories)
@@ -229,7 +235,21 @@ class ErasureFinder(ErasureSources):
         files += [path for path in indexed if path.startswith(TRANSFER_FOLDERS)]
         plan = self._with_derived(plan, records, ())
         own = (path for path in indexed if not path.startswith(TRANSFER_FOLDERS))
-        return replace(plan, files=tuple(sorted({*plan.files, *files})), own_files=tuple(own))
+        return self._with_pictures(replace(plan, files=tuple(sorted({*plan.files, *files})), own_files=tuple(own)))
+
+    def _with_pictures(self, plan: ErasurePlan) -> ErasurePlan:
+        """Return the plan with the messages that contain one of its files themselves, as they do pictures."""
+        located = {record.id: record for record in plan.records}
+        names = [path.encode() for path in plan.files]
+        for session in self.sessions_of_scope(plan.scope) if names else ():
+            for offset, line in self._log.iterate_lines(session):
+                if SALT_KEY not in line or is_blank_line(line) or not any(name in line for name in names):
+                    continue
+                record = decode_record(line, offset)
+                if any(medium.data and medium.path in plan.files for medium in record.media):
+                    place = LogByteRange(offset, offset + len(line))
+                    located.setdefault(record.id, RecordLocation(record.id, session, place))
+        return replace(plan, records=tuple(located.values()))
 
     def _indexed_files(self, plan: ErasurePlan) -> list[str]:
         """Return indexed files whose text has the words; documents cannot be searched as bytes."""

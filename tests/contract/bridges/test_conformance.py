@@ -187,7 +187,7 @@ async def test_a_deletion_becomes_a_fact(network: Network, home: Path) -> None:
 # --------------------------------------------------------------------------------------------------- files and pictures
 
 
-async def test_a_picture_reaches_the_model(network: Network, home: Path) -> None:
+async def test_a_picture_reaches_the_model_and_the_workspace(network: Network, home: Path) -> None:
     async with run_conformance_app(network, home) as it:
         if not network.abilities.pictures:
             with pytest.raises(NetworkRefused):
@@ -196,7 +196,8 @@ async def test_a_picture_reaches_the_model(network: Network, home: Path) -> None
         await network.send_picture("owner", RED_DOT, "what is this")
         await it.wait_for_answer("what is this")
         (medium,) = it.model.requests[0].messages[-1].media
-        assert (medium.kind, medium.size) == ("image", len(RED_DOT))
+        assert (medium.kind, medium.size) == ("image", len(RED_DOT)) and medium.data is not None
+        assert (it.app.settings.home.workspace / (medium.path or "")).read_bytes() == RED_DOT
 
 
 async def test_a_file_comes_into_the_workspace_and_the_model_is_told_its_name(network: Network, home: Path) -> None:
