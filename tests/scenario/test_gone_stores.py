@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -123,6 +124,20 @@ async def test_a_store_that_is_gone_stops_the_start_and_is_repaired_without_goin
         assert {"The boat is called Albatross.", "The boat was sold to Ines."} <= set(said_in(it))
         assert todos(it) == ["oil the mast"]
         assert len(it.app.stores.jobs.list_waiting("owner", "reminder")) == 1
+
+
+@pytest.mark.parametrize("name", ["script.db", "script.db-wal", "script.db-journal", "character.db", "stores.json"])
+async def test_a_pipe_in_the_place_of_a_file_is_told_and_nothing_waits_for_it(tmp_path: Path, name: str) -> None:
+    await live(tmp_path, "The boat is called Albatross.")
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(StoreError, match=rf"{name} .*(not a plain file|a pipe)"):
+        Stores(settings_of(tmp_path), LATER)
+    if name in (SCRIPT_DB, CHARACTER_DB):
+        assert any("not a plain file. It was made again" in line for line in repair(tmp_path).repaired)
+    else:
+        with pytest.raises(StoreError, match="move it away"):
+            repair(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["script.db", "character.db"])
@@ -375,12 +390,14 @@ async def test_a_broken_line_in_the_middle_is_blank_and_its_words_stand_at_the_e
     assert b"?????" in kept_log(tmp_path)
 
 
-@pytest.mark.parametrize("place", [9, 50])
-async def test_a_record_that_does_not_continue_the_one_before_is_logged_again(tmp_path: Path, place: int) -> None:
+@pytest.mark.parametrize(
+    ("key", "place"), [(b'"prev":"', 9), (b'"prev":"', 50), (b'"tool_call_id"', -3), (b'"ts":"', 0), (b'"trust":', -3)]
+)
+async def test_a_record_whose_header_was_changed_is_logged_again(tmp_path: Path, key: bytes, place: int) -> None:
     """Nothing that follows it tells that it was changed."""
     await live(tmp_path, *SAID)
     lines = (tmp_path / LOG).read_bytes().splitlines(True)
-    at = lines[6].index(b'"prev":"') + len(b'"prev":"') + place
+    at = lines[6].index(key) + len(key) + place
     lines[6] = lines[6][:at] + bytes([lines[6][at] ^ 1]) + lines[6][at + 1 :]
     lines[7] = b"?" * (len(lines[7]) - 1) + b"\n"
     (tmp_path / LOG).write_bytes(b"".join(lines))

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError, StoreLost
+from assistant.core.plain_files import read_own_file
 from assistant.core.text import pluralize
 from assistant.store.database import Database
 from assistant.store.derived import DERIVED_DATABASES
@@ -89,7 +90,7 @@ def read_inventory(home: Path) -> Inventory | None:
     """Return the inventory, None if there is none. Raises `CorruptStore` if it is damaged, `StoreError`."""
     path = home / INVENTORY_FILE
     try:
-        data = path.read_bytes()
+        data = read_own_file(path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -234,6 +235,8 @@ def _absence(home: Path, name: str, inventory: Inventory | None) -> str:
         return ""
     if not path.exists():
         return "is missing"
+    if not path.is_file():
+        return "is not a plain file"
     return "is empty" if path.stat().st_size == 0 and not path.with_name(f"{name}-wal").exists() else ""
 
 

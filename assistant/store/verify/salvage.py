@@ -370,9 +370,9 @@ def _read_until_error(source: sqlite3.Connection, sql: str, values: Sequence[Any
 def _keep_counters(made: Database, path: Path) -> None:
     """Keep counters, so that no id is assigned again."""
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source:
-            counters = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
-    except (sqlite3.Error, OSError):
+        with closing(Database.open_reader(path)) as source:
+            counters = [tuple(row) for row in source.rows("SELECT name, seq FROM sqlite_sequence")]
+    except StoreError:
         return
     with made.write() as db:
         for name, number in counters:
