@@ -49,7 +49,7 @@ def test_a_file_of_the_program_that_is_a_pipe_or_a_folder_is_refused(tmp_path: P
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):
-        with pytest.raises(OSError, match="not a file; move it away|Is a directory"):
+        with pytest.raises(OSError, match=r"not a file; move it away|Is a directory"):
             open_plain_file(tmp_path / name, flags)
 
 
