@@ -303,10 +303,11 @@ class Database:
         if not self._writing.locked():
             raise RuntimeError(f"{self.path.name}: a write outside of `write()`")
 
-    def checkpoint(self) -> None:
-        """Checkpoint the WAL as far as readers permit; done while idle, so that turns do not have to."""
-        if not is_replicated(self.path.parent):
-            self.move_wal()
+    def checkpoint(self) -> bool:
+        """Checkpoint the WAL as far as readers permit, and return whether the file itself has everything then. Done
+        while idle, so that turns do not have to."""
+        frames, moved = (1, 0) if is_replicated(self.path.parent) else self.move_wal()
+        return frames == moved
 
     def move_wal(self) -> tuple[int, int]:
         """As `checkpoint`: returns how many frames the WAL has, and how many of them are in the database now."""
