@@ -106,7 +106,17 @@ def write_text(path: Path) -> None:
     path.write_text("nothing that SQLite knows\n" * 400)
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, empty, cut_rows, write_text])
+def break_schema(path: Path) -> None:
+    """What SQLite says of it quotes what is no UTF-8."""
+    data = path.read_bytes()
+    for table in (b"inbox", b"todos"):
+        name = table[:1] + b"\xce" + table[2:]
+        data = data.replace(b"table" + table + table, b"table" + name + table)
+        data = data.replace(b"CREATE TABLE " + table + b" (", b"CREATE T_BLE " + table + b" (")
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, empty, cut_rows, write_text, break_schema])
 @pytest.mark.parametrize("name", ["script.db", "character.db"])
 async def test_a_store_that_is_gone_stops_the_start_and_is_repaired_without_going_back(
     tmp_path: Path, name: str, damage: Callable[[Path], None]

@@ -26,6 +26,7 @@ from assistant.store.database import Database
 from assistant.store.home.guard import check_database_pages
 from assistant.store.rows import parse_time
 from assistant.store.schema.versions import is_list_damaged
+from assistant.store.sqlite_errors import SQLITE_ERRORS
 
 _HEADER = 100
 # Header offsets of the number of pages, and of the first free page.
@@ -219,7 +220,7 @@ class _Table:
     def _read(self, source: sqlite3.Connection, dubious: list[Row]) -> None:
         try:
             present = {str(row[1]) for row in source.execute(f"PRAGMA table_info({self._name})")}
-        except sqlite3.Error:
+        except SQLITE_ERRORS:
             present = set()
         self._columns = [name for name in self._columns if name in present] or self._columns
         if not present:
@@ -257,7 +258,7 @@ class _Table:
                     f"INSERT OR IGNORE INTO {self._name} ({names}) VALUES ({marks})", tuple(row)
                 ).rowcount
             )
-        except (sqlite3.Error, OverflowError):
+        except (*SQLITE_ERRORS, OverflowError):
             # A value no such column can have.
             return False
 
@@ -362,7 +363,7 @@ def _read_until_error(source: sqlite3.Connection, sql: str, values: Sequence[Any
         cursor = source.execute(sql, values)
         while (row := cursor.fetchone()) is not None:
             yield row
-    except (sqlite3.Error, OverflowError):
+    except (*SQLITE_ERRORS, OverflowError):
         return False
     return True
 
