@@ -346,7 +346,7 @@ async def test_answers_that_come_together_are_stored_in_different_rounds_of_the_
             said = owner_message("Hello.", external_id=f"t{number}", session=f"thread:t{number}")
             numbers.append((await it.app.runtime.accept(said)).inbox_id)
         await it.app.runtime.tick(it.clock())
-        while len(model.requests) < 5:
+        while len(model.requests) < 5:  # noqa: ASYNC110 -- round by round
             await asyncio.sleep(0)
         model.gate.set()
         answered = [0]
