@@ -360,9 +360,7 @@ def _read_gap(source: sqlite3.Connection, select: str, low: int, high: int) -> I
 
 def _read_until_error(source: sqlite3.Connection, sql: str, values: Sequence[Any] = ()) -> Rows:
     try:
-        cursor = source.execute(sql, values)
-        while (row := cursor.fetchone()) is not None:
-            yield row
+        yield from source.execute(sql, values)
     except (*SQLITE_ERRORS, OverflowError):
         return False
     return True
