@@ -39,6 +39,10 @@ _SPANS = (
 _SPAN = tuple((name, lazy_regex(pattern)) for name, pattern in _SPANS)
 
 
+# The calendar ends in both directions, and days at its ends have no midnight in UTC.
+_MOST_YEARS = 100
+
+
 @dataclass(frozen=True, slots=True)
 class DayRange:
     """Consecutive days in a zone, both ends included."""
@@ -65,6 +69,13 @@ def local_day(now: datetime, zone: ZoneInfo) -> date:
 def parse_days(text: str, zone: ZoneInfo, now: datetime) -> DayRange:
     """Return the days a text names; "" is a week from today. Raises `UsageError`."""
     today = local_day(now, zone)
+    days = _days_named(text, zone, now, today)
+    if max(abs(days.first.year - today.year), abs(days.last.year - today.year)) > _MOST_YEARS:
+        raise UsageError(f"{days.first.isoformat()} is more than a hundred years away. Name another day.")
+    return days
+
+
+def _days_named(text: str, zone: ZoneInfo, now: datetime, today: date) -> DayRange:
     folded = fold_text(spell_days(" ".join(text.split()).strip(" ?!.,")))
     if not folded:
         return DayRange(today, today + 6 * _A_DAY)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.recurrence import first_due, parse_cron, parse_rrule, parse_rule
-from assistant.agenda.time_phrases import MAX_PHRASE_CHARACTERS, parse_moment, read_spoken
+from assistant.agenda.time_phrases import MAX_PHRASE_CHARACTERS, parse_moment, read_spoken, require_near, too_far
 from assistant.core.calendar import NUMBER_WORDS, local_slot_key, utc_to_local
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
@@ -95,6 +95,7 @@ def _spoken(text: str, zone: ZoneInfo, now: datetime) -> OneTimeSpec | RRuleSpec
     if spoken is None:
         return None
     moment, rule = spoken
+    require_near(moment.at, now, text)
     return parse_rrule(rule, _first_of(rule, moment.local)) if rule else OneTimeSpec(moment.at)
 
 
@@ -127,7 +128,11 @@ def _start(text: str, rrule: str, zone: ZoneInfo, now: datetime) -> datetime:
         return parse_moment(text, zone, now, repeats=True).local
     if "HOURLY" in rrule or "MINUTELY" in rrule:
         step = re.search(r"INTERVAL=(\d+)", rrule)
-        return here + (timedelta(hours=1) if "HOURLY" in rrule else timedelta(minutes=1)) * int(step[1] if step else 1)
+        unit = timedelta(hours=1) if "HOURLY" in rrule else timedelta(minutes=1)
+        try:
+            return here + unit * int(step[1] if step else 1)
+        except OverflowError:
+            raise too_far(rrule) from None
     morning = here.replace(hour=DEFAULT_HOUR, minute=0)
     return morning if morning > here else morning + timedelta(days=1)
 

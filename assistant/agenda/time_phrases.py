@@ -131,24 +131,38 @@ def parse_moment(text: str, zone: ZoneInfo, now: datetime, *, repeats: bool = Fa
             f"{text!r} was understood as {format_moment(moment.at, zone)}, which is past. Nothing was set; name a "
             f"time in the future."
         )
-    if moment.at - now > _FARTHEST:
-        raise UsageError(f"{text!r} is more than a hundred years away. Nothing was set.")
+    require_near(moment.at, now, text)
     return moment
+
+
+def require_near(at: datetime, now: datetime, text: str) -> None:
+    """Raises `UsageError` for a moment that is more than a hundred years away."""
+    if at - now > _FARTHEST:
+        raise too_far(text)
+
+
+def too_far(text: str) -> UsageError:
+    """Return the error for a text that names no time within a hundred years."""
+    return UsageError(f"{text.strip()!r} is more than a hundred years away. Nothing was set.")
 
 
 def read_spoken(text: str, zone: ZoneInfo, now: datetime, *, repeats: bool = False) -> tuple[ParsedMoment, str] | None:
     """Parse words of English, German, French and Spanish, and the parts of an RRULE if they name a repetition; None if
-    any word is not about time."""
+    any word is not about time. Raises `UsageError` if it is beyond the calendar."""
     found = find_times(text)
     resolved = resolve_times(found, utc_to_local(now, zone), repeats=repeats) if is_only_time(found) else None
     if resolved is None:
         return None
     from_now = [piece.minutes for piece in found.of_kind("delta") if piece.minutes]
-    if from_now and not found.of_kind("before"):
-        # Hours from now are counted in elapsed time, also when the clocks change.
-        at = _whole(now + timedelta(minutes=from_now[0]))
-        return ParsedMoment(at, utc_to_local(at, zone)), resolved.rule
-    moment = _by_the_clock(resolved.at, zone)
+    try:
+        if from_now and not found.of_kind("before"):
+            # Hours from now are counted in elapsed time, also when the clocks change.
+            at = _whole(now + timedelta(minutes=from_now[0]))
+            return ParsedMoment(at, utc_to_local(at, zone)), resolved.rule
+        moment = _by_the_clock(resolved.at, zone)
+    except OverflowError:
+        # The calendar ends with the year 9999.
+        raise too_far(text) from None
     return replace(moment, whole_day=not found.has_clock), resolved.rule
 
 

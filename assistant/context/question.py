@@ -100,7 +100,11 @@ def find_past_period(question: str, now: datetime, zone: tzinfo) -> PastPeriod |
         match = pattern.search(text)
         if match is None or (needs_past and not _PAST.search(text)):
             continue
-        days = reading(match, today)
+        try:
+            days = reading(match, today)
+        except OverflowError:
+            # The last day of the calendar has no next one.
+            return None
         if days is None or days[0] > today:
             return None
         return PastPeriod(_start_of_day(days[0], zone), _start_of_day(days[1], zone), match[0].strip())

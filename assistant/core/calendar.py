@@ -50,17 +50,27 @@ def utc_now() -> datetime:
 
 
 def local_to_utc(local: datetime, zone: tzinfo) -> datetime:
-    """Convert a naive local time to UTC."""
+    """Convert a naive local time to UTC. Where the calendar ends before, in year 1 or 9999, return its end."""
     first = local.replace(tzinfo=zone, fold=0)
-    at = first.astimezone(UTC)
+    try:
+        at = first.astimezone(UTC)
+    except OverflowError:
+        return _end_of_calendar(local).replace(tzinfo=UTC)
     if utc_to_local(at, zone) == local:
         return at
     return _clock_change(first.replace(fold=1).astimezone(UTC), at, zone)
 
 
 def utc_to_local(at: datetime, zone: tzinfo) -> datetime:
-    """Return the naive local time of a moment in the zone."""
-    return at.astimezone(zone).replace(tzinfo=None, fold=0)
+    """Return the naive local time of a moment in the zone. Where the calendar ends before, return its end."""
+    try:
+        return at.astimezone(zone).replace(tzinfo=None, fold=0)
+    except OverflowError:
+        return _end_of_calendar(at)
+
+
+def _end_of_calendar(near: datetime) -> datetime:
+    return datetime.min if near.year == datetime.min.year else datetime.max  # noqa: DTZ901 -- local times are naive
 
 
 def local_slot_key(local: datetime) -> str:

@@ -30,6 +30,24 @@ class FileRefused(UsageError):
     """The file cannot be read: its text ends a sentence that begins with the name of the file."""
 
 
+def open_plain_file(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600) -> int:
+    """Open a file that the program itself keeps, and return its descriptor. What took its place and is no file (a pipe,
+    a socket, a device) is refused: opening a pipe would wait forever. Raises `OSError`."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, mode)
+    kind = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(kind):
+        return descriptor
+    os.close(descriptor)
+    what = "a directory" if stat.S_ISDIR(kind) else "a pipe, a socket or a device"
+    raise OSError(errno.EINVAL, f"It is {what}, not a file; move it away", str(path))
+
+
+def read_own_file(path: Path) -> bytes:
+    """Read a file that the program itself keeps. Raises `OSError`."""
+    with os.fdopen(open_plain_file(path), "rb") as file:
+        return file.read()
+
+
 def read_plain_file(path: Path, max_bytes: int) -> bytes:
     """Read a regular file. Raises `FileRefused`."""
     with _open_errors(follows_links=True):

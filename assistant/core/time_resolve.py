@@ -235,4 +235,8 @@ def day_range(found: FoundTimes, now: datetime) -> tuple[datetime, datetime] | N
         "evening": (17, 24),
         "night": (18, 24),
     }.get(part, (0, 24))
-    return start + timedelta(hours=first_hour), start + timedelta(hours=last_hour)
+    try:
+        return start + timedelta(hours=first_hour), start + timedelta(hours=last_hour)
+    except OverflowError:
+        # The last day of the calendar has no next one.
+        return None

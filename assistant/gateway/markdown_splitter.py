@@ -259,7 +259,10 @@ class _Packer:
             if cut is not None:
                 self.part.append(replace(rest, text=text.write(start, cut[0])))
                 start = cut[1]
-                rest = replace(rest, text=text.write(start, len(text.text)), opens=0)
+                # Where even the words do not fit, the rest is not written: that would take time by its square.
+                is_long = len(text.text) - start > self.max_size
+                left = text.text[start:] if is_long else text.write(start, len(text.text))
+                rest = replace(rest, text=left, opens=0)
             self.end_part()
         self.part.append(rest)
 

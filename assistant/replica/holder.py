@@ -12,6 +12,7 @@ from typing import Any
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
+from assistant.core.plain_files import read_own_file
 
 _FILE = "run/replica.json"
 _REMEMBERED = "run/replica-resume.json"
@@ -31,7 +32,7 @@ class Holder:
 def load_holder(home: Path) -> Holder | None:
     """Return the holder, None if the folder never owned a replica. Raises `StoreError`."""
     try:
-        content = json.loads((home / _FILE).read_bytes())
+        content = json.loads(read_own_file(home / _FILE))
         return Holder(str(content["holder"]), int(content["epoch"]))
     except FileNotFoundError:
         return None

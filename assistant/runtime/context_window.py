@@ -99,6 +99,11 @@ class ContextWindow:
         self._models: dict[str, str] = {}  # by session, the model that answered last
         self._calls: dict[str, CachedCall] = {}  # by session
 
+    async def wait_for_round(self) -> None:
+        """Wait until this turn may take a step of some milliseconds, as storing an answer is: others take theirs in
+        other rounds of the event loop."""
+        await self._pacer.wait()
+
     async def prepare(self, turn: Turn, model: Model, now: datetime) -> ModelRequest:
         """Return the turn's next request, compacting first if it would not fit."""
         limits = await model.limits()

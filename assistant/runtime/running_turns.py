@@ -23,7 +23,7 @@ _MAX_QUIET_WAIT_SECONDS = 5.0
 _MAX_STEP_WAIT_SECONDS = 0.05
 _POLL_SECONDS = 0.005
 _RETRY_STORE_AFTER = timedelta(seconds=5)
-_STEPS_IN_A_ROUND = 3
+_STEPS_IN_A_ROUND = 1
 
 RunningTurn = tuple[TurnControl, asyncio.Task[None]]
 

@@ -189,6 +189,7 @@ class TurnRunner:
                 return self.fail(control, stop_reason)
             if control.unsaved_reply is None or control.unsaved_reply[0] != steps:
                 control.unsaved_reply = (steps, await self._call_model(control))
+                await self._context.wait_for_round()
             reply = control.unsaved_reply[1]
             if not reply.message.tool_calls:
                 await prepare_if_long(self._conversation, reply.message)

@@ -3,15 +3,16 @@
 Before each search, new texts are indexed, but not so many that they would delay it: the rest is indexed in the
 background (`index_next_batch`). The index follows its source: if deleted or found damaged, it is rebuilt from it. A
 text that is too long is indexed up to a limit, an unreadable one is skipped; both are recorded (`passed_over`) and do
-not affect others. May be called from any thread, one call at a time.
+not affect others. May be called from any thread, one call at a time; closing ends what is being indexed after a few
+texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import tzinfo
-from threading import RLock
+from threading import Event, RLock
 from typing import TYPE_CHECKING, TypeVar
 
 from assistant.core.errors import IndexDamaged, StoreError
@@ -31,6 +32,9 @@ T = TypeVar("T")
 _BATCH_RECORDS = 32
 # How much a search indexes before it answers: about a second. Where more is new, it answers without the rest.
 _MAX_RECORDS_PER_SEARCH = 256
+_MAX_CHARACTERS_PER_SEARCH = 300_000
+# Indexed and stored at once, unless one text alone is longer: about a second, which closing waits for.
+_PIECE_CHARACTERS = 300_000
 # Maximum characters of one text to index: takes some seconds.
 MAX_TEXT = 4_000_000
 
@@ -55,18 +59,19 @@ class SourceFinder:
         self._open_engine = open_engine
         self._source = source
         self._zone = zone
-        self._max_records = None if patient else _MAX_RECORDS_PER_SEARCH
+        self._is_patient = patient
         self._on_damage = on_damage
         self._on_close = on_close
         self._engine: SearchEngine | None = None
         self._lock = RLock()
+        self._is_closing = Event()
 
     def find(self, question: str, where: SearchFilter, *, limit: int) -> list[SourceHit]:
         """Return hits, best first, including everything said until now, except while much is indexed in the
         background."""
 
         def search(engine: SearchEngine) -> list[SourceHit]:
-            self._take_in(engine.index, self._max_records, is_search=True)
+            self._take_in_for_search(engine.index)
             return engine.search(question, where, limit=limit)
 
         return self._with_engine(search)
@@ -75,7 +80,7 @@ class SourceFinder:
         """Return the hits of `find` with how they were found."""
 
         def explain(engine: SearchEngine) -> SearchExplanation:
-            self._take_in(engine.index, self._max_records, is_search=True)
+            self._take_in_for_search(engine.index)
             return engine.explain(question, where, limit=limit)
 
         return self._with_engine(explain)
@@ -117,7 +122,12 @@ class SourceFinder:
         """Return sources that are indexed in part or not at all, with the reasons. Raises `StoreError`."""
         return self._with_engine(lambda engine: engine.index.store.passed_over())
 
+    def stop_indexing(self) -> None:
+        """Index nothing more. Returns at once; what another thread is indexing ends soon."""
+        self._is_closing.set()
+
     def close(self) -> None:
+        self.stop_indexing()
         with self._lock:
             self._on_close()
 
@@ -140,18 +150,31 @@ class SourceFinder:
             self._engine = engine
         return self._engine
 
-    def _take_in(self, index: SearchIndex, limit: int | None, *, is_search: bool = False) -> int:
-        taken = 0
+    def _take_in_for_search(self, index: SearchIndex) -> None:
+        if self._is_patient:
+            self._take_in(index, None, is_search=True)
+        else:
+            self._take_in(index, _MAX_RECORDS_PER_SEARCH, _MAX_CHARACTERS_PER_SEARCH, is_search=True)
+
+    def _take_in(
+        self, index: SearchIndex, max_records: int | None, max_characters: int | None = None, *, is_search: bool = False
+    ) -> int:
+        """Index at most so much, and return the number of records."""
+        taken = characters = 0
         for stream in self._source.streams_behind(index.read_to):
-            while limit is None or taken < limit:
+            while max_records is None or taken < max_records:
                 records = self._source.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
                 if not records:
                     break
-                self._append(index, records, stream, is_search=is_search)
-                hidden_ids = [hidden for record in records for hidden in record.takes_back]
-                if hidden_ids:
-                    index.remove_sources(hidden_ids)
-                taken += len(records)
+                for piece in _pieces(records):
+                    characters += sum(len(record.text) for record in piece)
+                    if self._is_closing.is_set() or (max_characters is not None and characters > max_characters):
+                        return taken
+                    self._append(index, piece, stream, is_search=is_search)
+                    hidden_ids = [hidden for record in piece for hidden in record.takes_back]
+                    if hidden_ids:
+                        index.remove_sources(hidden_ids)
+                    taken += len(piece)
         return taken
 
     def _append(self, index: SearchIndex, records: Sequence[SourceText], stream: str, *, is_search: bool) -> None:
@@ -172,3 +195,17 @@ class SourceFinder:
             log.exception("a text cannot be indexed", source=records[0].id)
             index.store.pass_over(records[0].id, f"it cannot be searched ({type(error).__name__})")
             index.append([replace(records[0], text="")], read_to, self._zone)
+
+
+def _pieces(records: Sequence[SourceText]) -> Iterator[list[SourceText]]:
+    """Yield the records in order, so few at a time that they are indexed in about a second."""
+    piece: list[SourceText] = []
+    characters = 0
+    for record in records:
+        if piece and characters + len(record.text) > _PIECE_CHARACTERS:
+            yield piece
+            piece, characters = [], 0
+        piece.append(record)
+        characters += len(record.text)
+    if piece:
+        yield piece

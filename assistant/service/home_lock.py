@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from assistant.core.errors import HomeError, HomeLocked
+from assistant.core.plain_files import open_plain_file, read_own_file
 
 # What the process with the lock does: the daemon serves until it is stopped; a chat serves as long as someone talks,
 # and yields to a waiting daemon; a command is done soon.
@@ -63,7 +64,7 @@ def _open_lock(home: Path, name: Path) -> int:
     lock = home / name
     try:
         lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return open_plain_file(lock, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise HomeError(
             f"The data folder {home} cannot be written ({error.strerror}). Nothing was started; "
@@ -98,14 +99,14 @@ def lock_holder(home: Path) -> int | None:
 
 def _holder(lock: Path) -> int | None:
     with contextlib.suppress(OSError, ValueError, IndexError):
-        return int(lock.read_text().split()[0])
+        return int(read_own_file(lock).split()[0])
     return None
 
 
 def lock_role(home: Path) -> LockRole:
     """Return what the process with the lock does; also only a hint."""
     with contextlib.suppress(OSError, ValueError):
-        words = (home / _LOCK).read_text().split()
+        words = read_own_file(home / _LOCK).decode().split()
         return next((role for role in get_args(LockRole) if role in words[1:]), "daemon")
     return "daemon"
 
@@ -126,7 +127,7 @@ def _claimant(home: Path) -> int | None:
 
 def _is_locked(lock: Path) -> bool:
     try:
-        file = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+        file = open_plain_file(lock, os.O_RDWR)
     except OSError:
         return False
     try:

@@ -8,6 +8,8 @@ import json
 from datetime import datetime
 from pathlib import Path
 
+from assistant.core.plain_files import read_own_file
+
 _FILE = "run/idle.json"
 
 
@@ -25,7 +27,7 @@ def write_idle_note(home: Path, process: int, next_due: datetime | None) -> None
 def read_idle_note(home: Path, process: int) -> datetime | None:
     """Return when this process has something to do next; None without a note of it."""
     try:
-        note = json.loads((home / _FILE).read_bytes())
+        note = json.loads(read_own_file(home / _FILE))
         return datetime.fromisoformat(note["next_due"]) if note["process"] == process else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -24,7 +24,14 @@ with hidden_modules("numpy", "pandas"):  # unused array support
 from sqlite_utils import Migrations
 
 from assistant.core.errors import HomeReplaced, StoreError
-from assistant.store.files import create_private_file, file_identity, prepare_home, sync_directory, sync_file
+from assistant.store.files import (
+    create_private_file,
+    file_identity,
+    prepare_home,
+    require_plain_database,
+    sync_directory,
+    sync_file,
+)
 from assistant.store.replicated import change_checkpoint_mark, is_replicated
 from assistant.store.rows import clean_text, format_time, insert_sql, stored_row, update_sql
 from assistant.store.schema.versions import require_current_schema, require_known_schema
@@ -98,13 +105,11 @@ class Database:
 
     @classmethod
     def _connected(cls, path: Path, mode: str, setup: Sequence[str]) -> Database:
+        require_plain_database(path)
         with translated_errors(path):
+            uri = f"{path.absolute().as_uri()}?mode={mode}"
             connection = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode={mode}",
-                uri=True,
-                isolation_level=None,
-                check_same_thread=False,
-                cached_statements=_STATEMENTS,
+                uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS
             )
             try:
                 connection.row_factory = sqlite3.Row
@@ -302,10 +307,11 @@ class Database:
         if not self._writing.locked():
             raise RuntimeError(f"{self.path.name}: a write outside of `write()`")
 
-    def checkpoint(self) -> None:
-        """Checkpoint the WAL as far as readers permit; done while idle, so that turns do not have to."""
-        if not is_replicated(self.path.parent):
-            self.move_wal()
+    def checkpoint(self) -> bool:
+        """Checkpoint the WAL as far as readers permit, and return whether the file itself has everything then. Done
+        while idle, so that turns do not have to."""
+        frames, moved = (1, 0) if is_replicated(self.path.parent) else self.move_wal()
+        return frames == moved
 
     def move_wal(self) -> tuple[int, int]:
         """As `checkpoint`: returns how many frames the WAL has, and how many of them are in the database now."""

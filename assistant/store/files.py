@@ -15,6 +15,7 @@ import errno
 import fcntl
 import fnmatch
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -305,6 +306,21 @@ def prepare_home(home: Path) -> None:
             home.chmod(0o700)
     except OSError as error:
         raise HomeError(f"The data folder {home} cannot be used: {error.strerror}. Nothing was changed.") from error
+
+
+def require_plain_database(path: Path) -> None:
+    """Raises `StoreError` if a pipe, a socket or a device took the place of a database, of its log or its journal:
+    SQLite would wait for it forever."""
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-journal"):
+        try:
+            kind = path.with_name(name).stat().st_mode
+        except OSError:
+            continue
+        if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+            raise StoreError(
+                f"{path.with_name(name)} is not a plain file. Nothing was changed; move it away, then run `assistant "
+                "verify --repair`."
+            )
 
 
 def create_private_file(path: Path) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from assistant.core.plain_files import read_own_file
+
 _MARK = "run/replicated"
 
 
@@ -17,7 +19,7 @@ def is_replicated(home: Path) -> bool:
 def read_checkpoint_mark(home: Path) -> bytes:
     """Return the mark's content, which changes with each checkpoint that the replica did not make."""
     try:
-        return (home / _MARK).read_bytes()
+        return read_own_file(home / _MARK)
     except FileNotFoundError:
         return b""
 

@@ -22,13 +22,17 @@ _FAMILIES = {
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 # Python's error for text with invalid bytes; it has no code.
 _NO_TEXT = "Could not decode"
+# The text of an error may quote a damaged schema, which Python then cannot decode.
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 _CORRUPT = {*_DAMAGED, sqlite3.SQLITE_CONSTRAINT}
 _UNREADABLE = "stop the assistant, then run `assistant verify --repair`: it keeps all that can be read."
 
 
-def explain_error(path: Path, error: sqlite3.Error) -> StoreError:
+def explain_error(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
     """Return the error to raise, with words for people: a `CorruptStore` if the file is damaged, else a
     `StoreError`."""
+    if isinstance(error, UnicodeDecodeError):
+        return CorruptStore(f"{path}: its schema has invalid text. Nothing was changed; {_UNREADABLE}")
     family = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     is_damaged = family in _DAMAGED or str(error).startswith(_NO_TEXT)
     if is_damaged or family in _CORRUPT:
@@ -44,7 +48,7 @@ def translated_errors(path: Path) -> Iterator[None]:
     """A context that raises SQLite's errors as `explain_error` says."""
     try:
         yield
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         raise explain_error(path, error) from error
 
 

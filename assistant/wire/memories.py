@@ -58,7 +58,13 @@ def open_memory_db(settings: MemoryStoreSettings, now: datetime, *, reading: boo
     if reading:
         return Database.open_reader(path)
     try:
-        return open_derived(path, memory_migrations, now)
+        db = open_derived(path, memory_migrations, now)
+        try:
+            MemoryVectors(db).require_readable()
+        except CorruptStore:
+            db.close()
+            raise
+        return db
     except CorruptStore as error:
         log.warning("memory.db was damaged and is made again from the journal", error=str(error))
         set_aside(path)

@@ -15,6 +15,7 @@ import pytest
 from assistant.core.memories import JournalEntry
 from assistant.settings.settings import load_settings
 from assistant.store.derived import is_set_aside, set_aside
+from assistant.store.home.inventory import discard_fingerprints
 from assistant.wire.stores import Stores
 from tests.support.running_app import LiveApp, run_app
 from tests.support.store_home import NOW
@@ -136,6 +137,25 @@ async def test_a_damaged_memory_db_is_made_again_from_the_journal(
         assert [memory.text for memory in await it.app.stores.memories.all("owner")] == before
         assert not any("memory.db" in problem for problem in it.app.status()["problems"])
         assert not is_set_aside(path)
+
+
+@pytest.mark.parametrize("value", ["answering SET settings = char(9)", "memories SET payload = char(9)"])
+async def test_a_memory_db_with_a_value_that_cannot_be_read_is_made_again_after_a_kill(
+    tmp_path: Path, value: str
+) -> None:
+    """SQLite finds its pages well, and of a file that was open nothing else is known."""
+    async with run_app(tmp_path, "Noted.") as it:
+        await it.say("I live in Oslo.")
+        await it.wait_idle()
+        assert await it.app.sleep.scheduler.run_now("sleep")
+    discard_fingerprints(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as db:
+        assert db.execute(f"UPDATE {value}").rowcount == 1
+        db.commit()
+    async with run_app(tmp_path, "Noted.") as it:
+        assert any("memory.db was damaged" in problem for problem in it.app.status()["problems"])
+        await it.app.maintenance.remake_memories()
+        assert [memory.text for memory in await it.app.stores.memories.all("owner")] == ["I live in Oslo."]
 
 
 async def test_a_memory_md_that_is_no_text_any_more_is_set_aside_and_its_last_text_is_back(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -16,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from assistant.cli.home_stores import is_new_home
 from assistant.core.errors import StoreError, StoreLost
 from assistant.core.records import IntegrityReport
 from assistant.settings.settings import Settings, load_settings
@@ -105,7 +105,17 @@ def write_text(path: Path) -> None:
     path.write_text("nothing that SQLite knows\n" * 400)
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, empty, cut_rows, write_text])
+def break_schema(path: Path) -> None:
+    """What SQLite says of it quotes what is no UTF-8."""
+    data = path.read_bytes()
+    for table in (b"inbox", b"todos"):
+        name = table[:1] + b"\xce" + table[2:]
+        data = data.replace(b"table" + table + table, b"table" + name + table)
+        data = data.replace(b"CREATE TABLE " + table + b" (", b"CREATE T_BLE " + table + b" (")
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, empty, cut_rows, write_text, break_schema])
 @pytest.mark.parametrize("name", ["script.db", "character.db"])
 async def test_a_store_that_is_gone_stops_the_start_and_is_repaired_without_going_back(
     tmp_path: Path, name: str, damage: Callable[[Path], None]
@@ -123,6 +133,20 @@ async def test_a_store_that_is_gone_stops_the_start_and_is_repaired_without_goin
         assert {"The boat is called Albatross.", "The boat was sold to Ines."} <= set(said_in(it))
         assert todos(it) == ["oil the mast"]
         assert len(it.app.stores.jobs.list_waiting("owner", "reminder")) == 1
+
+
+@pytest.mark.parametrize("name", ["script.db", "script.db-wal", "script.db-journal", "character.db", "stores.json"])
+async def test_a_pipe_in_the_place_of_a_file_is_told_and_nothing_waits_for_it(tmp_path: Path, name: str) -> None:
+    await live(tmp_path, "The boat is called Albatross.")
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(StoreError, match=rf"{name} .*(not a plain file|a pipe)"):
+        Stores(settings_of(tmp_path), LATER)
+    if name in (SCRIPT_DB, CHARACTER_DB):
+        assert any("not a plain file. It was made again" in line for line in repair(tmp_path).repaired)
+    else:
+        with pytest.raises(StoreError, match="move it away"):
+            repair(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["script.db", "character.db"])
@@ -209,38 +233,6 @@ async def test_what_is_forgotten_or_deleted_is_no_loss(tmp_path: Path) -> None:
         db.execute("DELETE FROM todos")
     async with run_app(tmp_path) as it:
         assert it.app.stores.remarks == ()
-
-
-async def killed_with_a_todo(home: Path, killed: Path) -> None:
-    """Of the to-do only the log of changes of character.db knows, the end of which is gone."""
-    async with run_app(home) as it:
-        it.app.stores.record(it.clock())
-        await it.app.commands.run("/todo add oil the mast", "main")
-        shutil.copytree(home, killed, ignore=shutil.ignore_patterns("run"))
-    log = killed / "character.db-wal"
-    log.write_bytes(log.read_bytes()[:-1])
-
-
-LOST = "character.db lost what was written to it last"
-
-
-async def test_a_todo_that_a_log_of_changes_lost_after_a_kill_is_told(tmp_path: Path) -> None:
-    await killed_with_a_todo(tmp_path / "home", tmp_path / "killed")
-    async with run_app(tmp_path / "killed") as it:
-        assert todos(it) == []
-        assert [LOST in problem for problem in it.app.status()["problems"] if "character.db" in problem] == [True]
-    async with run_app(tmp_path / "killed") as it:
-        assert it.app.stores.remarks == ()
-
-
-async def test_whoever_looks_first_after_a_kill_is_told_what_was_lost(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    await killed_with_a_todo(tmp_path / "home", tmp_path / "killed")
-    shutil.copytree(tmp_path / "killed", tmp_path / "again")
-    assert not is_new_home(settings_of(tmp_path / "killed").home)
-    assert LOST in capsys.readouterr().err
-    assert any(LOST in problem.text for problem in repair(tmp_path / "again").problems)
 
 
 async def test_a_value_that_the_disk_changed_is_told(tmp_path: Path) -> None:
@@ -375,12 +367,14 @@ async def test_a_broken_line_in_the_middle_is_blank_and_its_words_stand_at_the_e
     assert b"?????" in kept_log(tmp_path)
 
 
-@pytest.mark.parametrize("place", [9, 50])
-async def test_a_record_that_does_not_continue_the_one_before_is_logged_again(tmp_path: Path, place: int) -> None:
+@pytest.mark.parametrize(
+    ("key", "place"), [(b'"prev":"', 9), (b'"prev":"', 50), (b'"tool_call_id"', -3), (b'"ts":"', 0), (b'"trust":', -3)]
+)
+async def test_a_record_whose_header_was_changed_is_logged_again(tmp_path: Path, key: bytes, place: int) -> None:
     """Nothing that follows it tells that it was changed."""
     await live(tmp_path, *SAID)
     lines = (tmp_path / LOG).read_bytes().splitlines(True)
-    at = lines[6].index(b'"prev":"') + len(b'"prev":"') + place
+    at = lines[6].index(key) + len(key) + place
     lines[6] = lines[6][:at] + bytes([lines[6][at] ^ 1]) + lines[6][at + 1 :]
     lines[7] = b"?" * (len(lines[7]) - 1) + b"\n"
     (tmp_path / LOG).write_bytes(b"".join(lines))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 from threading import Event
 
@@ -333,3 +334,23 @@ async def test_a_restarted_stream_withdraws_what_was_shown(tmp_path: Path) -> No
         kinds = [event.kind for event in it.bridge.events]
         assert kinds.index("discard") > kinds.index("delta")
         assert it.bridge.bodies == ["whole answer"]
+
+
+async def test_answers_that_come_together_are_stored_in_different_rounds_of_the_loop(tmp_path: Path) -> None:
+    """Each takes milliseconds, for which a health check would wait."""
+    model = ScriptedModel("Noted.")
+    model.gate = asyncio.Event()
+    async with run_app(tmp_path, model=model) as it:
+        numbers = []
+        for number in range(5):
+            said = owner_message("Hello.", external_id=f"t{number}", session=f"thread:t{number}")
+            numbers.append((await it.app.runtime.accept(said)).inbox_id)
+        await it.app.runtime.tick(it.clock())
+        while len(model.requests) < 5:  # noqa: ASYNC110 -- round by round
+            await asyncio.sleep(0)
+        model.gate.set()
+        answered = [0]
+        while answered[-1] < 5:
+            await asyncio.sleep(0)
+            answered.append(sum(it.inbox_item(number).state == "answered" for number in numbers))
+        assert max(after - before for before, after in pairwise(answered)) == 1

@@ -84,6 +84,13 @@ def test_what_is_due_has_a_time_only_where_one_was_named(text: str, due: str) ->
     assert parse_due(text, BERLIN, NOW) == due
 
 
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Pacific/Kiritimati"])
+@pytest.mark.parametrize("text", ["9999-12-31", "31 December 9999", "0001-01-01"])
+def test_a_day_at_the_end_of_the_calendar_is_refused(zone: str, text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_days(text, ZoneInfo(zone), NOW)
+
+
 def test_a_time_of_today_that_is_past_is_refused() -> None:
     with pytest.raises(UsageError):
         parse_due("today at 8:00", BERLIN, NOW)

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.plain_files import FileRefused, open_below, read_file_below, read_plain_file, read_plain_text
+from assistant.core.plain_files import (
+    FileRefused,
+    open_below,
+    open_plain_file,
+    read_file_below,
+    read_plain_file,
+    read_plain_text,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,6 +42,15 @@ def test_pipes_are_refused_without_being_waited_for(tmp_path: Path) -> None:
         read_plain_file(tmp_path / "pipe", 1000)
     with pytest.raises(FileRefused, match="is not a plain file"), open_below(tmp_path, "pipe", "plain file"):
         pass
+
+
+@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_RDWR, os.O_RDWR | os.O_APPEND | os.O_CREAT])
+def test_a_file_of_the_program_that_is_a_pipe_or_a_folder_is_refused(tmp_path: Path, flags: int) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(OSError, match=r"not a file; move it away|Is a directory"):
+            open_plain_file(tmp_path / name, flags)
 
 
 def test_text_that_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:
@@ -68,8 +84,6 @@ _OWN_FILES = {
     "assistant/replica/wal.py",
     "assistant/sandbox/command.py",  # /proc
     "assistant/service/measure.py",  # /proc
-    "assistant/service/home_lock.py",
-    "assistant/service/idle_note.py",
     "assistant/service/presence.py",
     "assistant/settings/settings.py",
     "assistant/settings/validators.py",
@@ -85,12 +99,8 @@ _OWN_FILES = {
     "assistant/store/log/rebuild.py",
     "assistant/store/verify/salvage.py",
     "assistant/store/home/workspace.py",
-    "assistant/store/log/reader.py",
     "assistant/store/log/redact.py",
-    "assistant/store/log/writer.py",
-    "assistant/store/replicated.py",
     "assistant/store/schema/migrations.py",
-    "assistant/store/home/wal_loss.py",
     "assistant/web/metrics.py",
     "assistant/web/page_files.py",
     "assistant/core/plain_files.py",

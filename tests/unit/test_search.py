@@ -14,6 +14,7 @@ import pytest
 from assistant.core.messages import Media, Message
 from assistant.core.records import IncomingMessage, LogLocation
 from assistant.search.query import SearchLimits
+from assistant.wire.search import open_history
 from tests.bench.prose import Prose
 from tests.support.imports import import_messages
 from tests.support.search_home import GUEST, NOW, OWNER, SearchHome, add_chatter
@@ -57,6 +58,23 @@ def test_much_that_was_said_is_taken_in_and_found_then(room: SearchHome, said: l
     assert room.search_ids("zeppelin") == []
     first, *_ = room.say(*said)
     assert room.search_ids("zeppelin", limit=len(said))[-1] == first
+
+
+def test_a_search_answers_without_what_takes_much_longer_than_a_second_to_index(room: SearchHome) -> None:
+    first, second = room.say("The zeppelin is in the barn.", "It flies north. " * 20_000)
+    history, finder = open_history(room.path)
+    assert [hit.message_id for hit in history.search("zeppelin", OWNER)] == [first]
+    assert history.search("flies", OWNER) == []
+    assert finder.index_next_batch() == 1
+    assert history.search("flies", OWNER)[0].message_id == second
+    history.close()
+
+
+def test_a_program_that_stops_indexes_nothing_more(room: SearchHome) -> None:
+    room.say(*["The zeppelin flies north."] * 2)
+    room.finder.stop_indexing()
+    assert room.finder.index_next_batch() == 0
+    assert room.search_ids("zeppelin") == []
 
 
 async def test_whoever_takes_in_much_holds_up_nobody_who_reads(room: SearchHome) -> None:

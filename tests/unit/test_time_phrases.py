@@ -9,11 +9,12 @@ import pytest
 
 from assistant.agenda.repeat_phrases import parse_schedule
 from assistant.agenda.time_phrases import parse_moment
-from assistant.core.calendar import format_moment, split_reminder
+from assistant.context.question import find_past_period
+from assistant.core.calendar import format_moment, split_reminder, utc_to_local
 from assistant.core.errors import UsageError
 from assistant.core.jobs import CronSpec, OneTimeSpec, RRuleSpec
 from assistant.core.time_pieces import find_times
-from assistant.core.time_resolve import resolve_times
+from assistant.core.time_resolve import day_range, resolve_times
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # A Saturday, 16:00 in Berlin.
@@ -71,6 +72,32 @@ def test_what_is_past_or_can_be_read_two_ways_is_refused_and_says_how_it_was_und
     with pytest.raises(UsageError, match=why) as told_of:
         parse_moment(text, BERLIN, NOW)
     assert "Nothing was set" in str(told_of.value)
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Pacific/Kiritimati", "UTC"])
+@pytest.mark.parametrize(
+    ("when", "repeat"),
+    [
+        ("9999-12-31 23:59", ""),
+        ("on 31 December 9999 at 23:30", ""),
+        ("in 99999999 days", ""),
+        ("in 999999999999 minutes", ""),
+        ("every 99999999999 minutes", ""),
+        ("", "every 99999999999 hours"),
+        ("9999-12-31 23:59", "every day"),
+    ],
+)
+def test_what_lies_beyond_the_calendar_is_refused(zone: str, when: str, repeat: str) -> None:
+    with pytest.raises(UsageError, match="Nothing was set"):
+        parse_schedule(when, repeat, ZoneInfo(zone), NOW)
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Pacific/Kiritimati"])
+@pytest.mark.parametrize("day", ["9999-12-31", "31 December 9999", "January 1, 0001"])
+def test_a_question_about_a_day_at_the_end_of_the_calendar_is_one_like_any_other(zone: str, day: str) -> None:
+    here = utc_to_local(NOW, ZoneInfo(zone))
+    find_past_period(f"What did I say on {day}?", NOW, ZoneInfo(zone))
+    day_range(find_times(f"what is on {day}"), here)
 
 
 def test_so_many_hours_from_now_are_as_many_in_a_night_in_which_the_clocks_change() -> None:

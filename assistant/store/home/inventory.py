@@ -7,6 +7,8 @@ missing, empty, or older than before can be distinguished from a new one.
 - Counts of content are only for people to read. Erasures and resets lower counts, never a mark.
 - A fingerprint is that of a closed file: it is written when the stores are closed, and is outdated once the database
   has a higher mark. If such a file differs, another program, or the disk, changed it.
+- A mark is settled once a checkpoint has moved it into the file itself. A file with a lower mark than that is an older
+  copy, even if the write-ahead log next to it makes its mark look new.
 - Later commits are in the write-ahead log of a store whose process was killed. If its end is missing or damaged, people
   are told once, because the first connection accepts the rest as complete (`wal_loss.py`).
 - The file is replaced in one step and has a checksum. Without it nothing is refused: it is written again, and people
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
@@ -26,6 +29,7 @@ from pathlib import Path
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError, StoreLost
+from assistant.core.plain_files import open_plain_file, read_own_file
 from assistant.core.text import pluralize
 from assistant.store.database import Database
 from assistant.store.derived import DERIVED_DATABASES
@@ -64,6 +68,8 @@ _SOURCES = {
 # Files up to this size are hashed completely; larger ones in samples of this total size.
 _MOST_READ = 256 << 20
 _BLOCK = 1 << 20
+# Where SQLite keeps `user_version`.
+_MARK_AT, _MARK_BYTES = 60, 4
 _MIGRATIONS = {SCRIPT_DB: script_migrations, CHARACTER_DB: character_migrations}
 
 
@@ -74,6 +80,7 @@ class StoreEntry:
     mark: int = 0
     held: Mapping[str, int] = field(default_factory=dict)  # by the singular word
     fingerprint: str = ""  # of the closed file; "" while it may be written
+    settled: int = 0  # the newest mark that the file has without its write-ahead log, as far as is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,7 @@ def read_inventory(home: Path) -> Inventory | None:
     """Return the inventory, None if there is none. Raises `CorruptStore` if it is damaged, `StoreError`."""
     path = home / INVENTORY_FILE
     try:
-        data = path.read_bytes()
+        data = read_own_file(path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -218,7 +225,7 @@ def find_loss(home: Path, name: str, inventory: Inventory | None, *, look_closel
     entry = inventory.entry(name) if inventory is not None else StoreEntry()
     try:
         mark = read_mark(path)
-        if mark < entry.mark:
+        if mark < entry.mark or (look_closely and _read_settled_mark(path) < entry.settled):
             return "is older than it was"
         if look_closely and _is_changed(path, entry):
             return find_damage(path, _MIGRATIONS[name])
@@ -237,6 +244,8 @@ def _absence(home: Path, name: str, inventory: Inventory | None) -> str:
         return ""
     if not path.exists():
         return "is missing"
+    if not path.is_file():
+        return "is not a plain file"
     return "is empty" if path.stat().st_size == 0 and not path.with_name(f"{name}-wal").exists() else ""
 
 
@@ -282,6 +291,18 @@ def read_mark(path: Path) -> int:
 
 def _mark(database: Database) -> int:
     return int(database.value("PRAGMA user_version"))
+
+
+def _read_settled_mark(path: Path) -> int:
+    """Return the mark in the file itself, whatever its write-ahead log says; see `fingerprint` for who may call it."""
+    try:
+        descriptor = open_plain_file(path)
+        try:
+            return int.from_bytes(os.pread(descriptor, _MARK_BYTES, _MARK_AT), "big", signed=True)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from error
 
 
 def raise_mark(database: Database, mark: int) -> None:
@@ -346,9 +367,11 @@ class StoreRecorder:
         entries = {}
         for database in self._databases:
             name = database.path.name
-            mark = max(_mark(database), known.entry(name).mark if known is not None else 0) + 1
+            before = known.entry(name) if known is not None else StoreEntry()
+            mark = max(_mark(database), before.mark) + 1
             raise_mark(database, mark)
-            entries[name] = StoreEntry(mark, count_held(database))
+            settled = mark if database.checkpoint() else before.settled
+            entries[name] = StoreEntry(mark, count_held(database), settled=settled)
         for name in DERIVED_DATABASES:
             if (self._home / name).exists():
                 entries[name] = StoreEntry()

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from assistant.core.errors import StoreError
+from assistant.core.plain_files import read_own_file
 from assistant.store.files import make_directory, sync_directory, sync_file, write_file
 from assistant.store.home.inventory import INVENTORY_FILE
 
@@ -74,7 +75,7 @@ def begin_work(home: Path) -> None:
         made_databases(home).mkdir(mode=0o700)
         if not (work / INVENTORY_FILE).exists() and (home / INVENTORY_FILE).exists():
             fresh = work / f"{INVENTORY_FILE}.new"
-            write_file(fresh, (home / INVENTORY_FILE).read_bytes())
+            write_file(fresh, read_own_file(home / INVENTORY_FILE))
             fresh.replace(work / INVENTORY_FILE)
             sync_directory(work)
 

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import LogByteRange
+from assistant.core.plain_files import open_plain_file
 from assistant.core.records import LogLocation, LogRecord
 from assistant.store.files import find_files
 from assistant.store.log.format import SALT_KEY, SALT_LENGTH, decode_record
@@ -70,7 +71,7 @@ class LogFiles:
         """Yield every log file with the session named by its first record, None if the first line is invalid. Empty
         files are skipped."""
         for path in find_files(self.root, f"*/{LOG_NAME}"):
-            with _read_errors(path), path.open("rb") as file:
+            with _read_errors(path), os.fdopen(open_plain_file(path), "rb") as file:
                 # Padding takes the place of lost records.
                 first = next((line for line in file if line.strip()), b"")
             try:
@@ -142,7 +143,7 @@ class LogFiles:
         path = self.path(session)
         if not self.size(session):
             return
-        with _read_errors(path), path.open("rb", buffering=_BUFFER) as file:
+        with _read_errors(path), os.fdopen(open_plain_file(path), "rb", _BUFFER) as file:
             file.seek(start)
             for line in file:
                 yield start, line
@@ -161,7 +162,7 @@ class LogFiles:
     def _descriptor(self, session: str) -> int:
         descriptor = self._reading.get(session)
         if descriptor is None:
-            descriptor = os.open(self.path(session), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = open_plain_file(self.path(session))
             self._reading[session] = descriptor
             while len(self._reading) > self._max_open:
                 os.close(self._reading.popitem(last=False)[1])

@@ -7,7 +7,7 @@ with padding where one is lost. The new file replaces the damaged one in one ste
 
 from __future__ import annotations
 
-import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -17,11 +17,13 @@ from typing import BinaryIO
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import LogByteRange
+from assistant.core.plain_files import open_plain_file
 from assistant.store.files import make_directory, sync, sync_directory
 from assistant.store.home.repair_files import keep_file
-from assistant.store.log.format import compute_commitment, hash_header, split_line
+from assistant.store.log.format import compute_commitment, decode_record, hash_header, split_line
 from assistant.store.log.reader import LOG_NAME, LogFiles
 from assistant.store.log.redact import build_blank_line, is_blank_line
+from assistant.store.rows import format_time
 
 _BLANKS = b" " * (1 << 16)
 
@@ -171,7 +173,7 @@ def _prove_lines(path: Path, session: str) -> tuple[list[_Line], bool]:
     """Return the proven lines of a log, and whether there are others, except for a torn end."""
     lines, is_damaged, start = [], False, 0
     try:
-        with path.open("rb", buffering=1 << 20) as file:
+        with os.fdopen(open_plain_file(path), "rb", 1 << 20) as file:
             for data in file:
                 line = _prove(path, session, start, data)
                 if line is not None:
@@ -188,22 +190,16 @@ def _prove_lines(path: Path, session: str) -> tuple[list[_Line], bool]:
 def _prove(path: Path, session: str, start: int, data: bytes) -> _Line | None:
     try:
         opened, salt, body = split_line(data)
-        header = json.loads(opened + b"}")
-        if header["session"] != session:
-            return None
+        # What a reader needs of it is there: where the next record is lost, nothing else proves a header.
+        record = decode_record(data, start)
         blank = not salt.strip()
-        if not blank:
-            json.loads(body)
-            if compute_commitment(salt, body) != header["commit"]:
-                return None
-        refs = tuple(header["refs"]) if header["kind"] == "redaction" else ()
-        span = LogByteRange(start, start + len(data))
-        said = str(header["kind"]), str(header["role"]), str(header["ts"])
+        if record.session != session or not (blank or compute_commitment(salt, body) == record.commit):
+            return None
+        refs = record.refs if record.kind == "redaction" else ()
+        said = record.kind, record.role, format_time(record.ts)
         # Short, and computed from the text, since a flipped bit may also turn a letter into a capital or a digit.
-        links = hash(hash_header(opened)), hash(header["prev"])
-        return _Line(
-            int(header["seq"]), int(header["id"]), str(header["commit"]), path, span, blank, refs, *links, said
-        )
+        links = hash(hash_header(opened)), hash(record.prev)
+        return _Line(int(record.seq), int(record.id), record.commit, path, record.span, blank, refs, *links, said)
     except (ValueError, KeyError, TypeError):
         return None
 

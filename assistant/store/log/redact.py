@@ -15,6 +15,7 @@ from pathlib import Path
 
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import LogByteRange, Message
+from assistant.core.plain_files import open_plain_file
 from assistant.store.files import sync, sync_directory, write_file
 from assistant.store.log.format import SALT_KEY, SALT_LENGTH
 from assistant.store.log.reader import LogFiles
@@ -64,7 +65,7 @@ def blank_record(log: LogFiles, session: str, span: LogByteRange) -> None:
     line = build_blank_line(log.read_header(session, span), span.end - span.start)
     path = log.path(session)
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = open_plain_file(path, os.O_RDWR)
         try:
             if os.pread(descriptor, len(line), span.start) == line:
                 return

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import Message
+from assistant.core.plain_files import open_plain_file
 from assistant.core.records import LogRecord
 from assistant.store.files import make_directory, sync, sync_directory, write_all
 from assistant.store.log.format import (
@@ -188,11 +189,11 @@ class MessageLog(LogFiles):
 
     def _descriptor_to_write(self, session: str) -> int:
         path = self.path(session)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_APPEND
         if path.exists():
-            return os.open(path, flags)
+            return open_plain_file(path, flags)
         make_directory(path.parent, home=self.home)
-        descriptor = os.open(path, flags | os.O_CREAT, 0o600)
+        descriptor = open_plain_file(path, flags | os.O_CREAT)
         try:
             sync(descriptor)
             sync_directory(path.parent)
@@ -245,7 +246,7 @@ class MessageLog(LogFiles):
             raise CorruptStore(f"{path}: no record at byte {start}. Nothing was changed; run `assistant verify`.")
         target = _torn_name(path, now)
         try:
-            source = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            source = open_plain_file(path, os.O_RDWR)
             try:
                 self._copy(source, start, end, target)
                 os.ftruncate(source, start)
@@ -277,7 +278,7 @@ def _torn_name(path: Path, now: datetime) -> Path:
 
 
 def _is_one_line(path: Path) -> bool:
-    with path.open("rb") as file:
+    with os.fdopen(open_plain_file(path), "rb") as file:
         return not file.readline() or not file.readline()
 
 

@@ -86,11 +86,8 @@ class MemoryVectors:
 
     def get_many(self, memory_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return payloads by id of those that exist."""
-        rows = self._db.rows(
-            f"SELECT {_COLUMNS} FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(memory_ids)),),
-        )
-        return dict(map(_memory_row, rows))
+        sql = f"SELECT {_COLUMNS} FROM memories WHERE id IN (SELECT value FROM json_each(?))"
+        return dict(self._db.read_all(_memory_row, sql, (json.dumps(list(memory_ids)),)))
 
     def list_memories(self, scope: str | None = None, *, limit: int | None = None) -> list[MemoryRow]:
         """Return the memories of a scope (None: of all), by when they were said."""
@@ -111,12 +108,18 @@ class MemoryVectors:
         )
         return ((row["id"], row["vector"]) for row in rows)
 
+    def require_readable(self) -> None:
+        """Raises `CorruptStore` if a row has a value that cannot be read, though the file's pages are intact."""
+        self.active_embedder()
+        self._db.read_one(_memory_row, f"SELECT {_COLUMNS} FROM memories WHERE NOT json_valid(payload)")
+
     # ------------------------------------------------------------------------------------------- change of embedder
 
     def active_embedder(self) -> tuple[str, dict[str, Any]] | None:
         """Return the embedder whose vectors are searched: its name and settings; None before the first."""
-        row = self._db.row("SELECT embedder, settings FROM answering")
-        return None if row is None else (row["embedder"], json.loads(row["settings"]))
+        return self._db.read_one(
+            lambda row: (row["embedder"], json.loads(row["settings"])), "SELECT embedder, settings FROM answering"
+        )
 
     def activate_embedder(self, embedder: str, settings: Mapping[str, Any]) -> None:
         """Search the vectors of this embedder from now on; those of others are deleted."""

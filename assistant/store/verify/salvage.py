@@ -26,6 +26,7 @@ from assistant.store.database import Database
 from assistant.store.home.guard import check_database_pages
 from assistant.store.rows import parse_time
 from assistant.store.schema.versions import is_list_damaged
+from assistant.store.sqlite_errors import SQLITE_ERRORS
 
 _HEADER = 100
 # Header offsets of the number of pages, and of the first free page.
@@ -219,7 +220,7 @@ class _Table:
     def _read(self, source: sqlite3.Connection, dubious: list[Row]) -> None:
         try:
             present = {str(row[1]) for row in source.execute(f"PRAGMA table_info({self._name})")}
-        except sqlite3.Error:
+        except SQLITE_ERRORS:
             present = set()
         self._columns = [name for name in self._columns if name in present] or self._columns
         if not present:
@@ -257,7 +258,7 @@ class _Table:
                     f"INSERT OR IGNORE INTO {self._name} ({names}) VALUES ({marks})", tuple(row)
                 ).rowcount
             )
-        except (sqlite3.Error, OverflowError):
+        except (*SQLITE_ERRORS, OverflowError):
             # A value no such column can have.
             return False
 
@@ -359,10 +360,8 @@ def _read_gap(source: sqlite3.Connection, select: str, low: int, high: int) -> I
 
 def _read_until_error(source: sqlite3.Connection, sql: str, values: Sequence[Any] = ()) -> Rows:
     try:
-        cursor = source.execute(sql, values)
-        while (row := cursor.fetchone()) is not None:
-            yield row
-    except (sqlite3.Error, OverflowError):
+        yield from source.execute(sql, values)
+    except (*SQLITE_ERRORS, OverflowError):
         return False
     return True
 
@@ -370,9 +369,9 @@ def _read_until_error(source: sqlite3.Connection, sql: str, values: Sequence[Any
 def _keep_counters(made: Database, path: Path) -> None:
     """Keep counters, so that no id is assigned again."""
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source:
-            counters = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
-    except (sqlite3.Error, OSError):
+        with closing(Database.open_reader(path)) as source:
+            counters = [tuple(row) for row in source.rows("SELECT name, seq FROM sqlite_sequence")]
+    except StoreError:
         return
     with made.write() as db:
         for name, number in counters:
