@@ -54,6 +54,7 @@ from assistant.models.offline.ranking import (
     query_words,
 )
 from assistant.models.offline.remembered import MEMORY, find_remembered, read_memories
+from assistant.models.offline.told_days import find_told_day
 from sleep.rules.translate import to_english
 
 INTRODUCTION = (
@@ -90,6 +91,7 @@ class StepContext:
     earlier: tuple[EarlierCall, ...] = ()  # of earlier turns
     has_files: bool = False  # of the person, which can be searched
     person: str = ""  # the name of the person, as the request has it
+    knows_offer: bool = False  # it was told how to be reminded of a day
 
 
 def next_step(request: Request, results: Sequence[str], context: StepContext) -> ToolStep | str:
@@ -102,9 +104,7 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
         case Note(is_likely=False) if changed_right_before(_plan_context(context)):
             return MAYBE_AN_ORDER
         case Note():
-            if request.is_task and "manage_todo_list" in context.tools:
-                return f"{_NOTED} {_NOT_CHANGED} To put it on your to-do list, say: add … to my list."
-            return _note(request, context)
+            return _note(request, results, context)
         case AboutMe():
             return _about_person([quote for quote in context.own_words if is_statement(quote.text)])
         case Question():
@@ -117,10 +117,21 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
             return _do(request, results, context)
 
 
-def _note(note: Note, context: StepContext) -> str:
-    """That it is kept; and that nothing else was done, where it may have been meant as an order."""
+def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep | str:
+    """That it is kept, and on which day it stands in the agenda; and that nothing else was done, where it may have been
+    meant as an order."""
     open_words = note.plain_unless_named
     is_plain = note.is_plain or bool(open_words and not names_earlier(open_words, context.earlier))
+    reads = is_plain or not note.names_item
+    day = find_told_day(context.message.content, results, _plan_context(context), is_plain=reads)
+    if isinstance(day, ToolStep):
+        return day
+    if day is not None:
+        unchanged = "" if reads or not day.names_item else _NOT_CHANGED
+        offer = "" if context.knows_offer else day.offer
+        return " ".join(filter(None, (_NOTED, f"It is in your agenda on {day.when}.", unchanged, offer)))
+    if note.is_task and "manage_todo_list" in context.tools:
+        return f"{_NOTED} {_NOT_CHANGED} To put it on your to-do list, say: add … to my list."
     return _NOTED if is_plain else f"{_NOTED} {_NOT_CHANGED}"
 
 
@@ -139,7 +150,8 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
         if isinstance(otherwise, Note):
             told = note_of(request.text)
             is_plain = told.is_plain or bool(told.plain_unless_named and not step.names_item)
-            otherwise = replace(otherwise, is_plain=is_plain, is_task=otherwise.is_task or told.is_task)
+            is_task = otherwise.is_task or told.is_task
+            otherwise = replace(otherwise, is_plain=is_plain, is_task=is_task, names_item=step.names_item)
         return next_step(otherwise, results[step.used :], context)
     return step if isinstance(step, str) or step.tool in context.tools else _unavailable(_NEEDED_FOR[step.tool])
 
