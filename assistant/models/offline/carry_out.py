@@ -34,7 +34,7 @@ from assistant.models.offline.order_signs import (
     may_be_request,
 )
 from assistant.models.offline.order_spelling import spell_lists
-from assistant.models.offline.plain_forms import is_dated_thing
+from assistant.models.offline.plain_forms import only_tells_of_new
 from assistant.models.offline.plans import (
     CANNOT,
     OtherAnswer,
@@ -229,9 +229,7 @@ def _stands_alone(part: str, intent: str, items: Sequence[ListedItem]) -> bool:
 
 
 def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext, *, corrects: bool = False) -> Plan:
-    tells_done = says("tells_done", fold(text)) and bool(subject_words(text))
-    only_tells = tells_without_subject(text) or is_dated_thing(text) or tells_done
-    if only_tells and not names_item(text, items):
+    if (tells_without_subject(text) or only_tells_of_new(text)) and not names_item(text, items):
         raise OtherAnswer
     ranked = rank_intents(text, items)
     first = intent_of_form(text, items, context, ranked[0][0], corrects=corrects)

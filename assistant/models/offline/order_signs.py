@@ -167,6 +167,12 @@ INFINITIVE = lazy_regex(
     r"^(?!.*\b(?:ich|wir|er|sie|es|man|du|je|j'|on|il|elle|i|we|he|she|it|ist|sind|war|est|es|was|is)\b)"
     r"(?:(?:\w+(?:er|ir|re|ar))\b(?! (?:heißt|ist|war))|.*\b\w{2,}(?:en|ern|eln)$)"
 )
+# "Die Rollläden hochfahren": what is to be done, by a verb whose prefix is not apart from it.
+_SEPARABLE = lazy_regex(
+    r"^(?!.*\b(?:ich|wir|er|sie|man|will|wollen|muss|mussen|soll|sollen|kann|konnen|lassen|wird|werden|hat|haben|sind)\b)"
+    r"(?:bitte |mal )?(?:der|die|das|den|dem|alle|mein\w*|unser\w*) (?:\w+ ){1,4}"
+    r"(?:ab|an|aus|auf|zu|ein|hoch|runter|raus|rein|weg|um|los|herunter|hinunter|vor)\w{3,}(?:en|ern|eln)(?: bitte)?$"
+)
 _HEADED = lazy_regex(r"^[^:]{3,40}:\s")
 # What has been done: "stairs hoovered", "Treppe ist geputzt", "l'escalier est aspiré", "escalera aspirada". With its
 # accent in French, where "aspire" orders.
@@ -252,6 +258,8 @@ def may_be_meant(text: str) -> bool:
 
 def commands(text: str) -> bool:
     """Whether a sentence has the mood of an order, in any of its clauses."""
+    if _SEPARABLE.match(fold(text).strip(" .!")):
+        return True
     if is_order(text) and is_order(find_times(text).words):  # in "dentiste le 20" no verb stands before "le"
         return True
     text = _GREETING.sub("", text, count=1)

@@ -14,6 +14,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_resolve import day_range, resolve_times
 from assistant.models.offline.cues import fold, read_cues, says, says_any
+from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.lists import names_list, tidy_item
 from assistant.models.offline.matching import subject_words
 from assistant.models.offline.mood import tells_without_subject
@@ -38,6 +39,11 @@ _VERB = lazy_regex(
     r"|can|will|has|had|kommt|kommen|kann|hat|wird|va|vient|viene|tiene|not|nicht|pas|no)\b"
 )
 _WANTS_REMINDER = ("set_reminder", "wake", "wants_reminder", "nudges", "reminder_noun", "todo_noun", "negated_request")
+# "Die Praxis macht um acht auf": a subject with its verb.
+_DECLARES_DE = lazy_regex(
+    r"(?:^|[:,] )(?:der|die|das|mein\w*|unser\w*) [^\W\d_]+(?: (?:von|der|des|im|am|in) [^\W\d_]+){0,2}"
+    r" (?!(?:nicht|erst|jetzt|statt|fast|selbst|seit|mit|bitte)\b)[^\W\d_]{2,}t\b(?= \S)(?!.*\bbitte\b)"
+)
 # Meals and other nouns that end like what is to be done; in German, what is written with a capital.
 _NOUN = lazy_regex(
     r"^(?:diner|dejeuner|petit[- ]dejeuner|gouter|souper|atelier|loyer|alquiler|taller)\b"
@@ -57,8 +63,8 @@ _BY = lazy_regex(
     re.IGNORECASE,
 )
 _BESIDE = lazy_regex(
-    r"\b(?:noch|unbedingt|dringend|auch|mal|halt|encore|absolument|aussi|aún|todavía|también|sin falta|still|really"
-    r"|also|spätestens|au plus tard|at the latest|como muy tarde|a más tardar|endlich|enfin|finally)\b\s*",
+    r"\b(?:bitte|noch|unbedingt|dringend|auch|mal|halt|encore|absolument|aussi|aún|todavía|también|sin falta|still"
+    r"|really|also|spätestens|au plus tard|at the latest|como muy tarde|a más tardar|endlich|enfin|finally)\b\s*",
     re.IGNORECASE,
 )
 _REASON = lazy_regex(r"\s*(?:[,;:–]|\s-\s|\b(?:because|otherwise|or else|weil|sonst|parce qu|sinon|porque)\b).*$", re.I)
@@ -69,6 +75,16 @@ def has_plain_form(text: str) -> bool:
     times = find_times(text)
     is_duty = bool(times.pieces) and (says("own_duty", fold(text)) or _is_infinitive(times))
     return is_duty or is_dated_thing(text) or bool(asks_what_is_left(text))
+
+
+def only_tells_of_new(text: str) -> bool:
+    """Whether a sentence that names nothing that the person has only tells: it names a dated thing, or says that
+    something is done, or has a German subject with its verb where no order of this program is in it."""
+    folded = fold(text)
+    if is_dated_thing(text) or (says("tells_done", folded) and bool(subject_words(text))):
+        return True
+    declared = None if "?" in text else _DECLARES_DE.search(folded)
+    return declared is not None and rank_without_items(folded[declared.start() :].lstrip(":, "))[0][0] == "cannot"
 
 
 def is_dated_thing(text: str) -> bool:

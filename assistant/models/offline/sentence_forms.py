@@ -17,6 +17,7 @@ from assistant.models.offline.lists import is_same_list, list_names, names_list,
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
 from assistant.models.offline.mood import has_others_do
 from assistant.models.offline.order_signs import (
+    INFINITIVE,
     SAME_AGAIN,
     TOLD,
     asks_for_reminder,
@@ -118,9 +119,9 @@ def intent_of_form(
 
 
 def _is_there(thing: str, waiting: Sequence[ListedItem]) -> bool:
-    """Whether something that waits has all the words of a thing: not the verb alone, as in "pay the rent"."""
-    words = subject_words(thing)
-    return any(count_hits(words, item) == len(words) for item in waiting)
+    """Whether something that waits has the words of a thing, and not the verb alone: "pagar la luz" is no rent."""
+    words = [word for word in subject_words(thing) if not INFINITIVE.match(word)] or subject_words(thing)
+    return any(count_hits(words[-2:], item) for item in waiting)
 
 
 def _is_beyond(folded: str) -> bool:

@@ -38,6 +38,7 @@ from assistant.models.offline.parse import (
     note_of,
     read_phrases,
 )
+from assistant.models.offline.plain_forms import only_tells_of_new
 from assistant.models.offline.plans import (
     EarlierCall,
     PlanContext,
@@ -144,6 +145,7 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
         in_doubt = (not step.sure and is_open) or commands(request.text)
         # What puts right what was just set, and is not understood, is no statement either.
         in_doubt |= not is_likely_told(request.text) and changed_right_before(_plan_context(context))
+        in_doubt &= step.names_item or not only_tells_of_new(request.text)
         if in_doubt and not isinstance(request.otherwise, Question):
             return UNCLEAR_ORDER if commands(request.text) else MAYBE_AN_ORDER
         otherwise = request.otherwise

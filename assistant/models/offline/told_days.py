@@ -63,7 +63,8 @@ def _day_named(text: str, now: datetime | None) -> date | None:
         return None
     if times.of_kind("day"):
         span = day_range(times, now)
-        return span[0].date() if span and span[1] > now else None
+        is_today = span is not None and span[0].date() == now.date() and not times.has_clock
+        return span[0].date() if span and span[1] > now and not is_today else None
     at = resolve_times(times, now)
     return at.at.date() if at else None
 
