@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import pairwise
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
+from assistant.core.time_pieces import find_times
+from assistant.core.time_resolve import resolve_times
 from assistant.core.time_spelling import share_months
 
 _MONTH_NAMES = """
@@ -49,8 +51,16 @@ _NEAR = lazy_regex(
 # Something without any of these names no day: most sentences, which need no closer look.
 _MAY_NAME_DAY = lazy_regex(
     rf"\d|{_WEEKDAY}|tomorrow|today|tonight|this (?:morning|afternoon|evening)|heute|morgen|aujourd|ce soir|demain|hoy"
-    "|manana|esta noche"
+    "|manana|esta noche|week|woche|semaine|semana|month|monat|mois|meses"
 )
+# What the grammar of orders reads as a day, and no pattern here.
+_DAY_OF_MONTH = lazy_regex(
+    r"\b(?:the|am|zum|den|der|dem|le|el|al|del) (?:dia )?\d{1,2}(?:st|nd|rd|th|er|\.)?(?![\w:])"
+    r"|\b(?:in|dans|en|dentro de) [\w-]+ (?:days?|weeks?|months?|tagen?|wochen?|monaten?|jours?|semaines?|mois|dias?"
+    r"|semanas?|mes(?:es)?)\b"
+)
+_MIDNIGHT = datetime.combine(date(2001, 1, 1), time())
+_NOON = 12
 # "From 10 to 24 August", "August 10 to 24", "Monday to Wednesday": between the first and the last day.
 _TO = r"(?:,? (?:to|till?|until|through|bis|au|al|a|hasta)(?: the| zum| el| le)?| ?[-–]) ?"
 _LEADS_TO = lazy_regex(rf"{_TO}$")
@@ -161,6 +171,36 @@ def find_day(sentence: str, said_on: date) -> NamedDay:
     folded = _folded(sentence)
     if not _MAY_NAME_DAY.search(folded):
         return NamedDay()
+    named = _find_day(folded, said_on)
+    if not named.names_day and _DAY_OF_MONTH.search(folded) and not (_PAST.search(folded) or _OF_DAYS.search(folded)):
+        named = replace(named, day=_day_by_grammar(sentence, said_on), yearly=_YEARLY.search(folded) is not None)
+    return named if named.time or not named.names_day else replace(named, time=_clock_by_grammar(sentence, folded))
+
+
+def _day_by_grammar(sentence: str, said_on: date) -> date | None:
+    """Return the day of what orders name too: "on the 20th", "in two weeks"."""
+    times = find_times(sentence)
+    pieces = tuple(piece for piece in times.of_kind("day", "delta") if not piece.minutes)
+    if len(pieces) != 1 or times.rule:
+        return None
+    resolved = resolve_times(replace(times, pieces=pieces), datetime.combine(said_on, time()))
+    return resolved.at.date() if resolved else None
+
+
+def _clock_by_grammar(sentence: str, folded: str) -> str:
+    """Return the hour as a reminder would read it: "at 3", "half six", "halb sieben"; "" for none or several."""
+    times = find_times(sentence)
+    clocks = tuple(times.of_kind("clock"))
+    if len(clocks) != 1 or times.rule or times.of_kind("before"):
+        return ""
+    resolved = resolve_times(replace(times, pieces=(*clocks, *times.of_kind("part"))), _MIDNIGHT)
+    if resolved is None:
+        return ""
+    later = _LATER.search(folded) is not None and 1 <= resolved.at.hour < _NOON and not clocks[0].half
+    return f"{resolved.at + timedelta(hours=_NOON * later):%H:%M}"
+
+
+def _find_day(folded: str, said_on: date) -> NamedDay:
     if _GERMAN.search(folded):
         # "Here"; in French, yesterday.
         folded = re.sub(r"\bhier\b", "da", folded)
@@ -169,11 +209,11 @@ def find_day(sentence: str, said_on: date) -> NamedDay:
     if _OF_DAYS.search(folded):
         return NamedDay()
     folded = share_months(_TWO_DAYS.sub(_as_range, _BETWEEN.sub(r"\1 to ", folded)))
-    time = _time(folded)
+    hour = _time(folded)
     yearly, is_past = _YEARLY.search(folded) is not None, _PAST.search(folded) is not None
     monthly = _MONTHLY.search(folded)
     if monthly is not None:
-        return NamedDay(month_day=int(monthly[1]), time=time)
+        return NamedDay(month_day=int(monthly[1]), time=hour)
     dates = [
         (day, match) for match in _DATE.finditer(folded) if (day := _dated(match, said_on, yearly, is_past)) is not None
     ]
@@ -183,17 +223,17 @@ def find_day(sentence: str, said_on: date) -> NamedDay:
         others = (
             other for (other, one), (_, two) in pairwise(dates) if _AND.fullmatch(folded[one.end() : two.start()])
         )
-        return replace(_up_to(day, folded, match, said_on), yearly=yearly, time=time, others=frozenset(others))
+        return replace(_up_to(day, folded, match, said_on), yearly=yearly, time=hour, others=frozenset(others))
     if is_past:
-        return NamedDay(time=time)
+        return NamedDay(time=hour)
     near = _NEAR.search(folded)
     if near is not None:
         day = said_on + _days_to(near)
         weekday = _ON_WEEKDAY.search(folded, near.end())
         if weekday is not None and re.fullmatch(_TO, folded[near.end() : weekday.start()]):
-            return NamedDay(day, _next_weekday(weekday, day), time=time)
-        return NamedDay(day, yearly=yearly, time=time)
-    return _of_week(folded, said_on, time)
+            return NamedDay(day, _next_weekday(weekday, day), time=hour)
+        return NamedDay(day, yearly=yearly, time=hour)
+    return _of_week(folded, said_on, hour)
 
 
 def _as_range(match: re.Match[str]) -> str:
@@ -249,7 +289,7 @@ def find_other_numbers(sentence: str) -> frozenset[str]:
     return frozenset(re.findall(r"\b\d+\b", _CLOCK.sub(" ", _DATE.sub(" ", fold_text(sentence)))))
 
 
-def _of_week(folded: str, said_on: date, time: str) -> NamedDay:
+def _of_week(folded: str, said_on: date, hour: str) -> NamedDay:
     weekly: set[int] = set()
     once: list[NamedDay] = []
     ended = len(folded)
@@ -267,8 +307,8 @@ def _of_week(folded: str, said_on: date, time: str) -> NamedDay:
             once.append(NamedDay(first, day) if first else NamedDay(day))
         ended = match.end()
     if weekly:
-        return NamedDay(weekdays=frozenset(weekly), time=time)
-    return replace(once[-1], time=time) if once else NamedDay(time=time)
+        return NamedDay(weekdays=frozenset(weekly), time=hour)
+    return replace(once[-1], time=hour) if once else NamedDay(time=hour)
 
 
 def _dated(match: re.Match[str], said_on: date, yearly: bool, is_past: bool) -> date | None:

@@ -30,7 +30,7 @@ from assistant.store.script.dated_texts import StoredDatedTexts
 from assistant.store.search.history import StoredHistory
 from sleep.rules.clauses import find_clauses, is_hypothetical, is_order, mentions_reminder
 from sleep.rules.corrections import is_correction
-from sleep.rules.sentences import Sentence, blank_foreign_text, split_sentences
+from sleep.rules.sentences import Sentence, blank_foreign_text, join_days, split_sentences
 from sleep.rules.supersede import are_separate_doings, parse_entry
 from sleep.rules.translate import to_english
 
@@ -208,7 +208,7 @@ def _read_things(words: _Words, zone: ZoneInfo) -> Iterator[DatedMention]:
     if _ONE_QUESTION.fullmatch(text):
         return
     said_on = utc_to_local(words.said_at, zone).date()
-    for sentence in split_sentences(blank_foreign_text(text)):
+    for sentence in join_days(split_sentences(blank_foreign_text(text))):
         own = sentence.own_text
         if not (may_name_day(own) or _CANCELS.search(own)):
             continue

@@ -343,11 +343,11 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "span",
-        rf"\b{GLUE}{{0,4}}(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana (?:que|q) viene|(?:la )?proxima semana)|(?P<thisweek>(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
+        rf"\b{GLUE}{{0,4}}(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana (?:que|q) viene|(?:la )?proxima semana)|(?P<thisweek>(?:the )?end of (?:the|this) week|ende (?:der|dieser) woche|(?:la )?fin de (?:la|cette) semaine|final(?:es)? de (?:la |esta )?semana|(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
     ),
     (
         "month_day",
-        r"(?:\b(?:by |on |until |till |bis |pour |para |avant )?(?:(?:the) (?P<mday>\d{1,2})(?:st|nd|rd|th|\.)|(?:am|zum|den|der) (?P<mday2>\d{1,2})\.(?!\d)|(?:le|du|au|el|al|del) (?:dia )?(?P<mday3>\d{1,2}(?:er)?))|(?<=\x00) (?P<mday4>\d{1,2})(?:st|nd|rd|th)|(?<=\x00) (?P<mday5>\d{1,2})(?=,?\s*\x00))(?![\w:%]|,\d)(?! (?:euros?|eur|uhr|h|heures|horas|minut|personnes|personas|enfants)\b)",
+        r"(?:\b(?:(?:by|before|on|until|till|bis|vor|spatestens|pour|para|avant|d'ici|antes|hasta) )?(?:(?:the) (?P<mday>\d{1,2})(?:st|nd|rd|th|\.)|(?:am|zum|den|dem|der) (?P<mday2>\d{1,2})\.(?!\d)|(?:le|du|au|el|al|del) (?:dia )?(?P<mday3>\d{1,2}(?:er)?))|(?<=\x00) (?P<mday4>\d{1,2})(?:st|nd|rd|th)|(?<=\x00) (?P<mday5>\d{1,2})(?=,?\s*\x00))(?![\w:%]|,\d)(?! (?:euros?|eur|uhr|h|heures|horas|minut|personnes|personas|enfants)\b)",
     ),
     (
         "clock",

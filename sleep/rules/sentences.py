@@ -68,6 +68,9 @@ _ASKS_CJK = load_pattern("sentences", "asks_cjk")
 _MARK = lazy_regex(r"[?？؟][^\w?？؟]*$")
 
 
+_DAY_AT_END = lazy_regex(r"(?:\b(?:am|den|dem|der|zum|bis)|\.) ?\d{1,2}\.$", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """One sentence."""
@@ -102,6 +105,18 @@ def split_sentences(text: str) -> list[Sentence]:
         if any(map(str.isalpha, words.own_text)):
             sentences.append(words)
     return sentences
+
+
+def join_days(sentences: list[Sentence]) -> list[Sentence]:
+    """Join what a German day of a month splits: "am 15. Zählerstand ablesen" is one sentence."""
+    joined: list[Sentence] = []
+    for sentence in sentences:
+        last = joined[-1] if joined else None
+        if last is not None and _DAY_AT_END.search(last.own_text):
+            joined[-1] = Sentence(f"{last.text} {sentence.text}", f"{last.own_text} {sentence.own_text}")
+        else:
+            joined.append(sentence)
+    return joined
 
 
 def blank_quotations(text: str) -> str:

@@ -16,6 +16,7 @@ LEAST_SHARES = {
     "variants.jsonl": 0.95,
     "everyday.jsonl": 0.94,
     "colloquial.jsonl": 0.92,
+    "daily_life.jsonl": 0.93,
     "developed.jsonl": 0.88,
     "fresh.jsonl": 0.92,
     "parallel.jsonl": 0.9,
@@ -25,6 +26,7 @@ LEAST_SHARES = {
 # Every so many lines: each has a home and an app of its own, which cost 80 ms of CPU.
 STEPS = {
     "colloquial.jsonl": 16,
+    "daily_life.jsonl": 2,
     "developed.jsonl": 48,
     "everyday.jsonl": 6,
     "fresh.jsonl": 12,

@@ -18,7 +18,7 @@ ONCE = [
     ("The plumber comes next Friday at 8am", "2026-11-27", "08:00"),
     ("Dinner with Ada tonight at 7", "2026-11-23", "19:00"),
     ("Zahnarzt am Dienstag um 10 Uhr", "2026-11-24", "10:00"),
-    ("Morgen um halb acht kommt der Klempner", "2026-11-24", ""),
+    ("Morgen um halb acht kommt der Klempner", "2026-11-24", "07:30"),
     ("Elternabend am 3. Dezember um 19:30 Uhr", "2026-12-03", "19:30"),
     ("Die Prüfung ist am 14.12.2026", "2026-12-14", ""),
     ("Freitagabend um 8 essen wir bei Anna", "2026-11-27", "20:00"),

@@ -25,16 +25,11 @@ from assistant.models.offline.lists import (
     todo_items,
 )
 from assistant.models.offline.matching import ListedItem, count_hits
+from assistant.models.offline.order_signs import SAME_AGAIN
+from assistant.models.offline.plain_forms import duty_by_day
 from assistant.models.offline.plans import MOMENT, OtherAnswer, Plan, PlanContext, call_tool, describe_todos
 from assistant.models.offline.targets import content_words, find_targets
 
-# One more of what was just set.
-SAME_AGAIN = lazy_regex(
-    r"\b(?:(?:the )?same (?:again|thing)(?: again)?|once more|one more time"
-    r"|(?:noch ?(?:ein)?mal )?(?:das (?:gleiche|selbe)|dasselbe)(?: noch ?(?:ein)?mal)?"
-    r"|(?:encore )?(?:la m[eê]me chose|pareil)(?: encore)?|(?:otra vez )?lo mismo(?: otra vez)?)\b",
-    re.IGNORECASE,
-)
 _MOST_PARTS = 4
 _PARTS = lazy_regex(r"\s*,?\s+(?:and|und|et|y)\s+(?:also |auch |aussi |tambien )?", re.IGNORECASE)
 _SENTENCE_PARTS = lazy_regex(
@@ -239,6 +234,9 @@ def _several(times: FoundTimes) -> list[tuple[str, str]]:
 
 def add(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """Things on a list, or on several, with a day where one is named."""
+    if duty := duty_by_day(text, context.now):
+        what, day = duty
+        return describe_todos((yield from call_tool("manage_todo_list", action="add", items=[what], due=day)))
     parts = list_parts(spell_headings(text))
     if len(parts) == 1:
         return (yield from _add_to(parts[0], context))

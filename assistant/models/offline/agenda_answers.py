@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
+from typing import Literal
 
 from assistant.core.text import pluralize
 from assistant.core.time_pieces import FoundTimes, find_times
@@ -18,6 +19,7 @@ from assistant.models.offline.intents import rank_intents
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
 from assistant.models.offline.order_spelling import spell_order
+from assistant.models.offline.plain_forms import asks_what_is_left
 from assistant.models.offline.plans import (
     CANNOT,
     OtherAnswer,
@@ -42,6 +44,8 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     folded, times = fold(text), find_times(text)
     if says("days_until", folded):
         return _days_until(times, items, context.now)
+    if left := asks_what_is_left(text):
+        return _left([item for item in items if item.kind == "todo" and not item.done], left)
     words = subject_words(without_lists(text))
     topics = {
         name for name in ("reminder_noun", "todo_only", "open_todos", "already_done", "next_one") if says(name, folded)
@@ -84,6 +88,17 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if words and name is None and not says("todo_only", folded):
         raise OtherAnswer
     return _of_todos([item for item in todos if not item.done], times, folded, context.now)
+
+
+def _left(todos: Sequence[ListedItem], of: Literal["buy", "do"]) -> str:
+    """All that is to be done; of what is to be bought the shopping list and what begins with that verb, where there is
+    any of it."""
+    if of == "do":
+        return _shown(f"You have {pluralize(len(todos), 'open to-do')}", todos, "Your to-do list is empty.")
+    things = [item for item in todos if is_same_list(item.list, "shopping") or says("buys", fold(item.text))]
+    if not things and any(item.list for item in todos):
+        return _shown("On your lists", [item for item in todos if item.list], "")
+    return _shown("Left to buy", things, "Nothing is left to buy: your shopping list is empty.")
 
 
 def _days_until(times: FoundTimes, items: Sequence[ListedItem], now: datetime | None) -> str:

@@ -34,6 +34,7 @@ from assistant.models.offline.order_signs import (
     may_be_request,
 )
 from assistant.models.offline.order_spelling import spell_lists
+from assistant.models.offline.plain_forms import only_tells_of_new
 from assistant.models.offline.plans import (
     CANNOT,
     OtherAnswer,
@@ -228,7 +229,7 @@ def _stands_alone(part: str, intent: str, items: Sequence[ListedItem]) -> bool:
 
 
 def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext, *, corrects: bool = False) -> Plan:
-    if tells_without_subject(text) and not names_item(text, items):
+    if (tells_without_subject(text) or only_tells_of_new(text)) and not names_item(text, items):
         raise OtherAnswer
     ranked = rank_intents(text, items)
     first = intent_of_form(text, items, context, ranked[0][0], corrects=corrects)

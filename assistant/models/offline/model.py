@@ -40,6 +40,7 @@ from assistant.models.offline.steps import (
     describe_tool_results,
     next_step,
 )
+from assistant.models.offline.told_days import REMINDER_OFFER
 from assistant.search.units import split_into_units
 
 LIMITS = ModelLimits(window=32_000, max_output=4_000, max_bytes=10_000_000, max_images=100)
@@ -102,8 +103,10 @@ def _answer(request: ModelRequest, session: str | None) -> Message:
     now, earlier = _local_time(request.messages), _earlier_calls(request.messages)
     is_owner = session is not None and session_scope(session) == OWNER_SCOPE
     person, has_files = _person(request) if is_owner else "", is_owner and "use_tool" in tools
+    knows_offer = any(m.role == "assistant" and REMINDER_OFFER in m.content for m in request.messages)
     for message in _newest_messages(request.messages):
-        context = StepContext(message, tools, _own_words(request.messages, message), now, earlier, has_files, person)
+        own_words = _own_words(request.messages, message)
+        context = StepContext(message, tools, own_words, now, earlier, has_files, person, knows_offer)
         for place, parsed in enumerate(parse_message(message.content)):
             own_results = _results_of(message, place, results)
             match next_step(parsed, own_results, context):

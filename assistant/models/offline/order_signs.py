@@ -32,6 +32,13 @@ _GREETING = lazy_regex(
     r"|buenos d[ií]as|good (?:morning|evening|afternoon))(?: there)?[\s,.!]+(?=\w)",
     re.IGNORECASE,
 )
+# One more of what was just set.
+SAME_AGAIN = lazy_regex(
+    r"\b(?:(?:the )?same (?:again|thing)(?: again)?|once more|one more time"
+    r"|(?:noch ?(?:ein)?mal )?(?:das (?:gleiche|selbe)|dasselbe)(?: noch ?(?:ein)?mal)?"
+    r"|(?:encore )?(?:la m[eê]me chose|pareil)(?: encore)?|(?:otra vez )?lo mismo(?: otra vez)?)\b",
+    re.IGNORECASE,
+)
 # "Ich bin" is not the English order.
 _GERMAN_AM = lazy_regex(r"\b(?:ich bin|bin ich)\b")
 # "Ma tâche n'est pas ... mais ..."
@@ -59,7 +66,7 @@ _SAID = 0.6
 _SAID_OR_ASKED = 0.75
 TOLD = frozenset(["statement", "question"])
 # Without any of these, what reads like a statement changes nothing that is there.
-_CHANGE_CUES = (
+CHANGE_CUES = (
     "set_reminder",
     "wake",
     "nudges",
@@ -125,7 +132,7 @@ _OF_A_NAMED_THING = frozenset(
 )
 NOUN_CUES = ("agenda_noun", "reminder_noun", "todo_noun")
 _WEAK_CUES = ("asks_for", "goes_through", "sense_other", "sense_more")
-STRONG_CUES = tuple(name for name in _CHANGE_CUES if name not in _WEAK_CUES)
+STRONG_CUES = tuple(name for name in CHANGE_CUES if name not in _WEAK_CUES)
 _REQUEST_CUES = (
     "set_reminder",
     "wake",
@@ -141,7 +148,7 @@ _REQUEST_CUES = (
     "mark",
 )
 # The form of an order, whatever it is about; and what orders are about.
-_ORDER_FORMS = (
+ORDER_FORMS = (
     *_REQUEST_CUES,
     "commands",
     "add",
@@ -156,9 +163,15 @@ _ORDER_NOUNS = ("reminder_noun", "todo_noun", "names_list", "alarm", "timer")
 
 
 # What to do, by the form of its verb: "Mama zurückrufen", "rappeler maman", "llamar a mamá".
-_INFINITIVE = lazy_regex(
+INFINITIVE = lazy_regex(
     r"^(?!.*\b(?:ich|wir|er|sie|es|man|du|je|j'|on|il|elle|i|we|he|she|it|ist|sind|war|est|es|was|is)\b)"
     r"(?:(?:\w+(?:er|ir|re|ar))\b(?! (?:heißt|ist|war))|.*\b\w{2,}(?:en|ern|eln)$)"
+)
+# "Die Rollläden hochfahren": what is to be done, by a verb whose prefix is not apart from it.
+_SEPARABLE = lazy_regex(
+    r"^(?!.*\b(?:ich|wir|er|sie|man|will|wollen|muss|mussen|soll|sollen|kann|konnen|lassen|wird|werden|hat|haben|sind)\b)"
+    r"(?:bitte |mal )?(?:der|die|das|den|dem|alle|mein\w*|unser\w*) (?:\w+ ){1,4}"
+    r"(?:ab|an|aus|auf|zu|ein|hoch|runter|raus|rein|weg|um|los|herunter|hinunter|vor)\w{3,}(?:en|ern|eln)(?: bitte)?$"
 )
 _HEADED = lazy_regex(r"^[^:]{3,40}:\s")
 # What has been done: "stairs hoovered", "Treppe ist geputzt", "l'escalier est aspiré", "escalera aspirada". With its
@@ -187,7 +200,7 @@ def begins_with_time(text: str, times: FoundTimes) -> str:
     if not first.start and re.search("HOURLY|MINUTELY", first.rule) and not says_any(_DECLARING, fold(times.words)):
         return "remind"  # "every four hours eye drops"
     is_first = not first.start and times.of_kind("delta") and len(times.pieces) == 1
-    return "remind" if is_first and _INFINITIVE.match(fold(times.words)) else ""
+    return "remind" if is_first and INFINITIVE.match(fold(times.words)) else ""
 
 
 def may_say_done(text: str) -> bool:
@@ -216,7 +229,7 @@ def may_be_order(text: str) -> bool:
     if chance < DOUBTFUL and not is_understood(text) and not may_be_request(text):
         return False
     is_fragment = chance < _LIKELY_MEANT and len(text.split()) <= _FRAGMENT_WORDS
-    if is_fragment and not says_any((*_CHANGE_CUES, *NOUN_CUES, *_ORDER_CUES), folded):
+    if is_fragment and not says_any((*CHANGE_CUES, *NOUN_CUES, *_ORDER_CUES), folded):
         return bool(find_times(text).pieces) or names_list(folded)
     # Who tells of an alarm that rang wants none.
     nouns = () if says("tells_past", folded) else NOUN_CUES
@@ -240,19 +253,21 @@ def may_be_meant(text: str) -> bool:
     if says("resembles", folded) or tells_without_subject(text):
         return False
     nouns = says_any(_ORDER_NOUNS, folded) or _VERB_FIRST.match(folded) is not None
-    return says_any(_ORDER_FORMS, folded) or (not surely_told and nouns)
+    return says_any(ORDER_FORMS, folded) or (not surely_told and nouns)
 
 
 def commands(text: str) -> bool:
     """Whether a sentence has the mood of an order, in any of its clauses."""
-    if is_order(text):
+    if _SEPARABLE.match(fold(text).strip(" .!")):
+        return True
+    if is_order(text) and is_order(find_times(text).words):  # in "dentiste le 20" no verb stands before "le"
         return True
     text = _GREETING.sub("", text, count=1)
     if tells_without_subject(text):
         return False
     chance, folded = dict(rank_without_items(text))["statement"], fold(text)
     declares = chance >= DOUBTFUL and says_any(("forms", "states", "teller"), folded)
-    told = declares or chance >= _SURELY_TOLD or says_any(("resembles", "keep"), folded)
+    told = declares or chance >= _SURELY_TOLD or says_any(("resembles", "keep", "tells_done"), folded)
     return not told and any(says("command_verb", fold(clause)) for clause in clauses(text))
 
 
@@ -265,7 +280,7 @@ def only_tells(text: str) -> bool:
     """Whether a sentence shows that it tells something: it is likely, no clause of it has the form of an order, and it
     has no sign that a reminder or a to-do was to change."""
     text = _GREETING.sub("", text, count=1)
-    if _tells_duty(text) or commands(text) or any(says_any(_ORDER_FORMS, fold(c)) for c in clauses(text)[1:]):
+    if _tells_duty(text) or commands(text) or any(says_any(ORDER_FORMS, fold(c)) for c in clauses(text)[1:]):
         return False
     folded = _GERMAN_AM.sub("", fold(text))
     if tells_without_subject(text):

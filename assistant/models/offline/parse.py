@@ -37,11 +37,12 @@ from assistant.models.offline.order_signs import (
     tells_unless_named,
 )
 from assistant.models.offline.order_spelling import spell_order
+from assistant.models.offline.plain_forms import has_plain_form
 from assistant.models.offline.sums import answer_sum
 from assistant.models.offline.targets import content_words
 from assistant.search.query import asks_about_assistant
 from sleep.rules.pattern_files import compile_patterns, join_fragments
-from sleep.rules.sentences import Sentence, blank_quotations, split_sentences
+from sleep.rules.sentences import Sentence, blank_quotations, join_days, split_sentences
 
 PHRASES_FILE = Path(__file__).with_name("phrases.toml")
 _MOST_REQUESTS = 8
@@ -50,7 +51,6 @@ _LIKELY = 0.6
 _LONG_TEXT = 2000
 _LONGEST_SENTENCE = 400
 _ENDS = " \t\n.!?…,。！？؟"
-_DAY_AT_END = lazy_regex(r"(?:\b(?:am|den|der|zum|bis)|\.) ?\d{1,2}\.$", re.IGNORECASE)
 _JOINING = lazy_regex(r"(?:oh |ach |ah )?(?:and|und|et|y|plus|oh and|ach und)\b", re.IGNORECASE)
 _COURTESY = lazy_regex(
     r"(?:many |vielen |mille |muchas )?(?:thanks|thank you|cheers|ta|please|danke(?: dir| schön| dir sehr)?"
@@ -86,6 +86,7 @@ class Note:
     is_command: bool = False  # has the mood of one
     is_likely: bool = True  # reads like something told
     is_plain: bool = True  # and has no sign that anything was to change
+    names_item: bool = True  # or may: what the person has was not read
     plain_unless_named: str = ""  # it is plain where these words name no reminder and no to-do that is there
 
 
@@ -300,7 +301,11 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     intent, chance = rank_without_items(order)[0]
     if not by_form and intent in ("question", "statement") and chance > _LIKELY and not sentence.has_question_mark:
         otherwise = as_question(bare) if intent == "question" else Note()
-    if may_be_order(order) or (isinstance(otherwise, Correction) and names_what_orders_are_about(order)):
+    if (
+        may_be_order(order)
+        or has_plain_form(order)
+        or (isinstance(otherwise, Correction) and names_what_orders_are_about(order))
+    ):
         return DoOrder(order, otherwise)
     return note_of(order) if otherwise == Note() else otherwise
 
@@ -379,21 +384,9 @@ def _list_over_lines(text: str) -> str:
     return f"{head.strip().rstrip(':')}: {'; '.join(items)}" if heading and items else ""
 
 
-def _with_numbers(sentences: list[Sentence]) -> list[Sentence]:
-    """A number with a dot is a day of a month rather than the end of a sentence: "am 15. Zählerstand ablesen"."""
-    joined: list[Sentence] = []
-    for sentence in sentences:
-        last = joined[-1] if joined else None
-        if last is not None and _DAY_AT_END.search(last.own_text):
-            joined[-1] = Sentence(f"{last.text} {sentence.text}", f"{last.own_text} {sentence.own_text}")
-        else:
-            joined.append(sentence)
-    return joined
-
-
 def _sentences_to_read(text: str) -> list[Sentence]:
     """The sentences of a message; of a long text only the first and the last, where a request would stand."""
     if len(text) <= _LONG_TEXT:
-        return _with_numbers(split_sentences(text))
+        return join_days(split_sentences(text))
     lines = text.strip().splitlines() or [""]
     return [*split_sentences(lines[0][:_LONG_TEXT])[:1], *split_sentences(lines[-1][-_LONG_TEXT:])[-1:]]

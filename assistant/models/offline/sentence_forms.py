@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
-from assistant.models.offline.additions import SAME_AGAIN
 from assistant.models.offline.changes import says_whole_list_done
 from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
 from assistant.models.offline.mood import has_others_do
 from assistant.models.offline.order_signs import (
+    INFINITIVE,
+    SAME_AGAIN,
     TOLD,
     asks_for_reminder,
     begins_with_time,
@@ -27,6 +28,7 @@ from assistant.models.offline.order_signs import (
     names_what_orders_are_about,
     tells_need,
 )
+from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day
 from assistant.models.offline.plans import PlanContext, find_last_changed
 from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
@@ -39,6 +41,8 @@ _A_NEW_ALARM = lazy_regex(
     r"\b(?:an?|another|new|eine?n?|neuen?|noch einen?|une?|nouv\w+|una?|otr[oa]|nuev[oa]) (?:\w+ )?"
     r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
 )
+# "todo: clear the gutters" is no order to clear.
+_HEADS_TODO = lazy_regex(r"^(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s? ?: ?\S")
 _SHORT = 5
 _BY_SO_LONG = ("longer", "later_by", "earlier_by", "sooner")
 _BELONGS = lazy_regex(
@@ -57,7 +61,13 @@ def intent_of_form(
         return "statement"
     if _is_beyond(folded) or (says("summarises", folded) and not times.of_kind("day")):
         return "cannot"
+    if asks_what_is_left(text):
+        return "ask"
+    if _HEADS_TODO.match(folded):
+        return "add"
     waiting = [item for item in items if not item.done]
+    if not corrects and (duty := duty_by_day(text, context.now)) and not _is_there(duty[0], waiting):
+        return "add"
     if _is_not_to_come(folded, waiting):
         return "drop"
     if names_swap(text, waiting):
@@ -108,6 +118,12 @@ def intent_of_form(
     return "" if asks or named else _intent_of_mood(text, folded, times, likeliest)
 
 
+def _is_there(thing: str, waiting: Sequence[ListedItem]) -> bool:
+    """Whether something that waits has the words of a thing, and not the verb alone: "pagar la luz" is no rent."""
+    words = [word for word in subject_words(thing) if not INFINITIVE.match(word)] or subject_words(thing)
+    return any(count_hits(words[-2:], item) for item in waiting)
+
+
 def _is_beyond(folded: str) -> bool:
     """Whether it wants words forgotten, something reckoned, or somebody told."""
     about_words = says("words_said", folded) and says_any(("drop", "erase_words"), folded)
@@ -128,7 +144,8 @@ def _added_last(context: PlanContext) -> bool:
 
 
 def _tells_appointment(text: str, folded: str) -> bool:
-    return says("has_appointment", folded) and not (says("duty", folded) or asks_for_reminder(text))
+    said = fold(find_times(text).words)
+    return says("has_appointment", said) and not (says("duty", folded) or asks_for_reminder(text))
 
 
 def _calls_off(folded: str, text: str, named: Sequence[ListedItem]) -> bool:

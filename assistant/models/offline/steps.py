@@ -38,6 +38,7 @@ from assistant.models.offline.parse import (
     note_of,
     read_phrases,
 )
+from assistant.models.offline.plain_forms import only_tells_of_new
 from assistant.models.offline.plans import (
     EarlierCall,
     PlanContext,
@@ -54,6 +55,7 @@ from assistant.models.offline.ranking import (
     query_words,
 )
 from assistant.models.offline.remembered import MEMORY, find_remembered, read_memories
+from assistant.models.offline.told_days import find_told_day
 from sleep.rules.translate import to_english
 
 INTRODUCTION = (
@@ -90,6 +92,7 @@ class StepContext:
     earlier: tuple[EarlierCall, ...] = ()  # of earlier turns
     has_files: bool = False  # of the person, which can be searched
     person: str = ""  # the name of the person, as the request has it
+    knows_offer: bool = False  # it was told how to be reminded of a day
 
 
 def next_step(request: Request, results: Sequence[str], context: StepContext) -> ToolStep | str:
@@ -102,9 +105,7 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
         case Note(is_likely=False) if changed_right_before(_plan_context(context)):
             return MAYBE_AN_ORDER
         case Note():
-            if request.is_task and "manage_todo_list" in context.tools:
-                return f"{_NOTED} {_NOT_CHANGED} To put it on your to-do list, say: add … to my list."
-            return _note(request, context)
+            return _note(request, results, context)
         case AboutMe():
             return _about_person([quote for quote in context.own_words if is_statement(quote.text)])
         case Question():
@@ -117,10 +118,21 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
             return _do(request, results, context)
 
 
-def _note(note: Note, context: StepContext) -> str:
-    """That it is kept; and that nothing else was done, where it may have been meant as an order."""
+def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep | str:
+    """That it is kept, and on which day it stands in the agenda; and that nothing else was done, where it may have been
+    meant as an order."""
     open_words = note.plain_unless_named
     is_plain = note.is_plain or bool(open_words and not names_earlier(open_words, context.earlier))
+    reads = is_plain or not note.names_item
+    day = find_told_day(context.message.content, results, _plan_context(context), is_plain=reads)
+    if isinstance(day, ToolStep):
+        return day
+    if day is not None:
+        unchanged = "" if reads or not day.names_item else _NOT_CHANGED
+        offer = "" if context.knows_offer else day.offer
+        return " ".join(filter(None, (_NOTED, f"It is in your agenda on {day.when}.", unchanged, offer)))
+    if note.is_task and "manage_todo_list" in context.tools:
+        return f"{_NOTED} {_NOT_CHANGED} To put it on your to-do list, say: add … to my list."
     return _NOTED if is_plain else f"{_NOTED} {_NOT_CHANGED}"
 
 
@@ -133,13 +145,15 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
         in_doubt = (not step.sure and is_open) or commands(request.text)
         # What puts right what was just set, and is not understood, is no statement either.
         in_doubt |= not is_likely_told(request.text) and changed_right_before(_plan_context(context))
+        in_doubt &= step.names_item or not only_tells_of_new(request.text)
         if in_doubt and not isinstance(request.otherwise, Question):
             return UNCLEAR_ORDER if commands(request.text) else MAYBE_AN_ORDER
         otherwise = request.otherwise
         if isinstance(otherwise, Note):
             told = note_of(request.text)
             is_plain = told.is_plain or bool(told.plain_unless_named and not step.names_item)
-            otherwise = replace(otherwise, is_plain=is_plain, is_task=otherwise.is_task or told.is_task)
+            is_task = otherwise.is_task or told.is_task
+            otherwise = replace(otherwise, is_plain=is_plain, is_task=is_task, names_item=step.names_item)
         return next_step(otherwise, results[step.used :], context)
     return step if isinstance(step, str) or step.tool in context.tools else _unavailable(_NEEDED_FOR[step.tool])
 
