@@ -47,11 +47,7 @@ _SETUP = (
     "PRAGMA checkpoint_fullfsync = ON",
     "PRAGMA journal_size_limit = 16777216",
 )
-_EACH = (
-    f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}",
-    "PRAGMA foreign_keys = ON",
-    "PRAGMA temp_store = MEMORY",
-)
+_EACH = (f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}", "PRAGMA foreign_keys = ON", "PRAGMA temp_store = MEMORY")
 # A daemon keeps some ten connections open for years, each with its cache; the OS caches the file anyway.
 _WRITER_CACHE, _READER_CACHE = "PRAGMA cache_size = -2048", "PRAGMA cache_size = -1024"
 
