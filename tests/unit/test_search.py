@@ -381,9 +381,7 @@ def test_the_first_question_has_nothing_to_make_once_all_is_indexed(room: Search
     while room.finder.index_next_batch():
         pass
     index = room.finder._opened().index
-    vocabulary = index.vocabulary
-    assert index._vectors._sketched == index.count == 2
-    assert vocabulary._spelt is not None
+    assert index._vectors._sketched == index.count == 2 and index.vocabulary._spelt is not None
 
 
 def test_what_was_asked_often_is_as_rare_as_before(room: SearchHome) -> None:

@@ -55,6 +55,23 @@ def intent_of_form(
 ) -> str:
     """The intent that the form alone tells; "" where it tells none."""
     folded, times = fold(text), find_times(text)
+    waiting = [item for item in items if not item.done]
+    return _intent_at_once(text, folded, times, waiting, context, likeliest, corrects=corrects) or _intent_of_rest(
+        text, folded, times, waiting, context, likeliest, corrects=corrects
+    )
+
+
+def _intent_at_once(
+    text: str,
+    folded: str,
+    times: FoundTimes,
+    waiting: Sequence[ListedItem],
+    context: PlanContext,
+    likeliest: str,
+    *,
+    corrects: bool,
+) -> str:
+    """The intent of what nothing else in the sentence can change; "" for none."""
     if says_any(("recalls", "days_until"), folded):
         return "question" if says("recalls", folded) else "ask"
     if says("resembles", folded) or (likeliest == "remind" and _tells_appointment(text, folded)):
@@ -65,7 +82,6 @@ def intent_of_form(
         return "ask"
     if _HEADS_TODO.match(folded):
         return "add"
-    waiting = [item for item in items if not item.done]
     if not corrects and (duty := duty_by_day(text, context.now)) and not _is_there(duty[0], waiting):
         return "add"
     if _is_not_to_come(folded, waiting):
@@ -74,6 +90,19 @@ def intent_of_form(
         return "rename"
     if says("not_due", folded) and any(item.due and item.kind == "todo" for item in waiting):
         return "undated"
+    return ""
+
+
+def _intent_of_rest(
+    text: str,
+    folded: str,
+    times: FoundTimes,
+    waiting: Sequence[ListedItem],
+    context: PlanContext,
+    likeliest: str,
+    *,
+    corrects: bool,
+) -> str:
     asks = text.endswith("?") or says("asks", folded)
     if says("writes_down", folded) or (tells_need(text.rstrip("? ")) and names_list(text) and not says("asks", folded)):
         return "add"
