@@ -30,7 +30,7 @@ def nothing_will_run() -> str:
     return f"{_NOTHING_WILL_RUN} {advise_to_stay()}"
 
 
-def warns_of_nothing(text: str) -> bool:
+def warns_that_nothing_runs(text: str) -> bool:
     """Return whether an answer contains `nothing_will_run`."""
     return _NOTHING_WILL_RUN in text
 
@@ -58,7 +58,7 @@ class AgendaWatch:
     - `is_served`: a process that runs it exists, and is given a moment to do so.
     """
 
-    punctuality: LatenessPolicy
+    lateness: LatenessPolicy
     watch_seconds: float
     zone: ZoneInfo
     is_served: bool
@@ -66,7 +66,7 @@ class AgendaWatch:
     @property
     def grace(self) -> timedelta:
         """How long a due time may have passed before it is a problem; zero where no daemon watches."""
-        moment = max(self.punctuality.late_after, timedelta(seconds=_WATCHES * self.watch_seconds))
+        moment = max(self.lateness.late_after, timedelta(seconds=_WATCHES * self.watch_seconds))
         return moment if self.is_served else timedelta(0)
 
 
@@ -81,7 +81,7 @@ def find_agenda_problems(jobs: Jobs, watch: AgendaWatch, now: datetime) -> Itera
             f"{what} came late or not at all, because the assistant was not running then{_listed(named, unseen)}. "
             f"`assistant schedule history` shows why and ends this warning; {advise_to_stay()}"
         )
-    window = watch.punctuality.quiet.window(now) if watch.punctuality.quiet is not None else None
+    window = watch.lateness.quiet.window(now) if watch.lateness.quiet is not None else None
     before = (now if window is None else window[0]) - watch.grace
     overdue = jobs.count_overdue(before)
     if overdue:

@@ -32,7 +32,7 @@ class AgendaScheduler:
     def __init__(
         self,
         jobs: Jobs,
-        punctuality: LatenessPolicy,
+        lateness: LatenessPolicy,
         zone: ZoneInfo,
         fired: Callable[[], None],
         clock: Callable[[], datetime],
@@ -41,7 +41,7 @@ class AgendaScheduler:
     ) -> None:
         """`fired` is called when there is something to deliver or answer; `longest_wait` in seconds."""
         self._jobs = jobs
-        self._punctuality = punctuality
+        self._lateness = lateness
         self._zone = zone
         self._fired = fired
         self._clock = clock
@@ -90,9 +90,9 @@ class AgendaScheduler:
         self._jobs.log_sent_reminders(self._clock())
         while True:
             now = self._clock()
-            after, until = self._punctuality.due_window(now)
+            after, until = self._lateness.due_window(now)
             jobs = self._jobs.list_due(after, until, limit=BATCH_SIZE)
-            ended = [job for job in end_due_slots_of_jobs(jobs, now, self._punctuality, BATCH_SIZE) if job[1]]
+            ended = [job for job in end_due_slots_of_jobs(jobs, now, self._lateness, BATCH_SIZE) if job[1]]
             if not ended:
                 return count
             self._jobs.apply_firing(build_firing(ended, self._zone, now), now)
@@ -103,7 +103,7 @@ class AgendaScheduler:
 
     def _seconds_to_wait(self) -> float:
         now = self._clock()
-        wake_at = self._punctuality.wake_at(self._jobs.next_due_at(), now)
+        wake_at = self._lateness.wake_at(self._jobs.next_due_at(), now)
         if wake_at is None:
             return self._longest_wait
         return min(max((wake_at - now).total_seconds(), _SHORTEST_WAIT), self._longest_wait)

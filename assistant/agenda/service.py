@@ -56,7 +56,7 @@ class AgendaConfig:
     zone: ZoneInfo
     catch_up: CatchUpPolicy  # what happens with missed times
     max_pending: int  # maximum number of waiting jobs
-    punctuality: LatenessPolicy
+    lateness: LatenessPolicy
 
 
 class AgendaService:
@@ -255,16 +255,16 @@ class AgendaService:
         """Describe on one line how often and when it is due."""
         if job.due is None:
             return "never again"
-        zone, punctuality = self.zone, self._config.punctuality
+        zone, lateness = self.zone, self._config.lateness
         parts = [f"{format_moment(job.due.at, zone)} ({zone.key})"]
         following = next_due(job.spec, ZoneInfo(job.zone), job.due)
         for _ in range(_NEXT_SHOWN):
             if following is not None:
                 parts.append(f"then {format_moment(following.at, zone)}")
                 following = next_due(job.spec, ZoneInfo(job.zone), following)
-        told_at = punctuality.next_allowed(job.due.at)
+        told_at = lateness.next_allowed(job.due.at)
         if told_at > job.due.at:
-            parts.append(f"sent {format_moment(told_at, zone)}, after quiet hours ({punctuality.quiet})")
+            parts.append(f"sent {format_moment(told_at, zone)}, after quiet hours ({lateness.quiet})")
         often = describe_recurrence(job.spec)
         return f"{often}: {', '.join(parts)}" if often else ", ".join(parts)
 

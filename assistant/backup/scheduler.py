@@ -25,27 +25,27 @@ RETRY_AFTER = timedelta(hours=1)
 
 
 def is_backup_due(
-    schedule: SleepSchedule, backups: Sequence[Backup], home_begun_at: datetime | None, now: datetime
+    schedule: SleepSchedule, backups: Sequence[Backup], first_message_at: datetime | None, now: datetime
 ) -> bool:
     """Return whether a backup is due."""
-    return schedule.find_due_night(_last(backups, now), home_begun_at, now) is not None
+    return schedule.find_due_night(_last(backups, now), first_message_at, now) is not None
 
 
 def first_missed_backup(
-    schedule: SleepSchedule, backups: Sequence[Backup], home_begun_at: datetime | None, now: datetime
+    schedule: SleepSchedule, backups: Sequence[Backup], first_message_at: datetime | None, now: datetime
 ) -> datetime | None:
     """Return when the first missing backup was due, if that is more than a day ago."""
-    return schedule.find_missed_night(_last(backups, now), home_begun_at, now)
+    return schedule.find_missed_night(_last(backups, now), first_message_at, now)
 
 
 def find_backup_problems(
-    folder: BackupFolder, schedule: SleepSchedule, home_begun_at: Callable[[], datetime | None], now: datetime
+    folder: BackupFolder, schedule: SleepSchedule, first_message_at: Callable[[], datetime | None], now: datetime
 ) -> Iterator[str]:
     """Return problems: a day without its backup, or a missing folder of backups."""
     if not schedule.at:
         return
     try:
-        missed = first_missed_backup(schedule, folder.list_backups(), home_begun_at(), now)
+        missed = first_missed_backup(schedule, folder.list_backups(), first_message_at(), now)
     except StoreError as error:
         yield str(error)
         return
@@ -82,17 +82,17 @@ class BackupScheduler:
         schedule: SleepSchedule,
         keep: int,
         *,
-        home_begun_at: Callable[[], datetime | None],
+        first_message_at: Callable[[], datetime | None],
         is_erasing: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
-        """`schedule` is when the daily backup is made, `keep` the number of daily ones to keep; `home_begun_at` returns
+        """`schedule` is when the daily backup is made, `keep` how many daily ones are kept; `first_message_at` returns
         the time of the first message."""
         self._folder = folder
         self._make = make
         self._schedule = schedule
         self._keep = keep
-        self._home_begun_at = home_begun_at
+        self._home_begun_at = first_message_at
         self._is_erasing = is_erasing
         self._clock = clock
         self._task: asyncio.Task[BackupResult] | None = None

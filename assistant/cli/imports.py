@@ -219,7 +219,7 @@ def _import_calendars(files: Sequence[Path], *, dry_run: bool) -> Iterator[Impor
             why = str(error).replace(" Nothing was changed.", "").replace("Nothing was changed; ", "")
             done = ", ".join(it.name for it in files[:number])
             raise UsageError(
-                f"{path.name} was not imported: {why} Imported before it and kept: {done}. Mend it and import the "
+                f"{path.name} was not imported: {why} Imported before it and kept: {done}. Correct it and import the "
                 "ZIP again; what is here already stays as it is."
             ) from None
 

@@ -162,7 +162,7 @@ def wrap_finding(finding: Finding, width: int, *, verbose: bool = False) -> Iter
     """A finding in lines so wide: its verdict, its subject, how it is, what was done, what to do."""
     head = f"{finding.verdict:<9}{finding.subject:<14} "
     detail = finding.detail if verbose else ""
-    parts = list(filter(None, (finding.text, finding.mended, finding.to_do, detail)))
+    parts = list(filter(None, (finding.text, finding.fixed, finding.to_do, detail)))
     text = " ".join(f"{part.removesuffix('.')}." for part in parts) if len(parts) > 1 else finding.text
     return iter(textwrap.wrap(text, width, initial_indent=head, subsequent_indent=" " * len(head), **_WRAPPED))
 

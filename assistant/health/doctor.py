@@ -184,9 +184,9 @@ def _check_tokenizer(settings: Settings, deps: DoctorDeps, *, fix: bool) -> Find
     try:
         deps.install_vocabulary(settings, encoding)
     except AssistantError as error:
-        return replace(finding, mended=str(error), to_do=f"Try again later, or {install_hint('vocabulary')}.")
-    mended = "Downloaded the model's vocabulary and checked it; it is used from the next start on."
-    return replace(check_tokenizer(*deps.counting(settings)), mended=mended)
+        return replace(finding, fixed=str(error), to_do=f"Try again later, or {install_hint('vocabulary')}.")
+    fixed = "Downloaded the model's vocabulary and checked it; it is used from the next start on."
+    return replace(check_tokenizer(*deps.counting(settings)), fixed=fixed)
 
 
 def _check_embedder(settings: MemoryStoreSettings, options: DoctorOptions) -> Iterator[Finding]:

@@ -74,7 +74,7 @@ class Finding:
     verdict: Literal["ok", "note", "problem"]
     text: str
     to_do: str = ""  # what a person can do; for a "problem" it is always said, here or at the end of `text`
-    mended: str = ""  # what was done about it
+    fixed: str = ""  # what was done about it
     detail: str = ""  # how it works inside, for `--verbose`
 
 
@@ -139,7 +139,7 @@ def check_stale_socket(serving: DaemonState, *, fix: bool) -> Iterator[Finding]:
     text = "A control socket was left behind by a process that died."
     if fix:
         serving.remove_socket()
-        yield Finding("socket", "ok", text, mended="Removed it.")
+        yield Finding("socket", "ok", text, fixed="Removed it.")
     else:
         yield Finding("socket", "note", text, "The next start removes it, and so does `assistant doctor --fix`.")
 
@@ -164,7 +164,7 @@ def check_permissions(home: Path, *, fix: bool) -> Iterator[Finding]:
     text = f"Others can read {pluralize(len(exposed), 'file')}: {names}{more}."
     if fix:
         restrict_permissions(home, exposed)
-        yield Finding("permissions", "ok", text, mended=f"Closed {pluralize(len(exposed), 'file')} to others.")
+        yield Finding("permissions", "ok", text, fixed=f"Closed {pluralize(len(exposed), 'file')} to others.")
     else:
         yield Finding("permissions", "problem", text, "`assistant doctor --fix` closes them.")
 
@@ -183,7 +183,7 @@ def _check_database(path: Path) -> Iterator[Finding]:
             path.name,
             "problem",
             f"SQLite finds {flaws[0]!r}, and {len(flaws) - 1} more.",
-            "`assistant verify` shows what is damaged; stop the assistant, then `assistant verify --repair` mends it.",
+            "`assistant verify` shows what is damaged; stop the assistant, then `assistant verify --repair` repairs it.",
         )
     else:
         yield Finding(path.name, "ok", "intact")

@@ -24,7 +24,7 @@ class Holder:
     epoch: int = 0
 
     @classmethod
-    def draw(cls) -> Holder:
+    def new(cls) -> Holder:
         """Return a new holder with a random name, which owns nothing yet."""
         return cls(secrets.token_hex(16))
 

@@ -68,7 +68,7 @@ class ReplicaReader:
         more. `folder` is for downloads. Raises `UsageError`, `CorruptStore`, `StoreError`."""
         self._restorer.require_free(home, force=force)
         state, size = await self._download_base(folder)
-        holder = Holder.draw()
+        holder = Holder.new()
         epoch = await self._database.claim(holder.name, machine, state.epoch)
         # No changes are added from here on.
         if (fresh := await self.find_state()).base != state.base:

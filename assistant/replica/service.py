@@ -226,7 +226,7 @@ class Replicator:
                     "replica.home_name."
                 )
             raise await self._database.describe_loss()
-        holder = known or Holder.draw()
+        holder = known or Holder.new()
         # Saved before the database stores it: after a crash in between, this folder is still the owner.
         save_holder(self._home, holder)
         epoch = await self._database.claim(holder.name, self._options.machine, state.epoch if state else 0)

@@ -60,7 +60,7 @@ def is_set_aside(path: Path) -> bool:
     return path.with_name(path.name + _ASIDE).exists()
 
 
-def is_the_one_set_aside(database: Database) -> bool:
+def was_set_aside(database: Database) -> bool:
     """Return whether the open database was set aside meanwhile by another process."""
     return database.is_at(database.path.with_name(database.path.name + _ASIDE))
 

@@ -49,7 +49,7 @@ from assistant.wire.memories import memory_storage_info
 from assistant.wire.sleep import Sleep
 from assistant.wire.stores import (
     Stores,
-    home_begun_at,
+    first_message_at,
     lateness_policy,
     memory_deps,
     reset_policies,
@@ -117,7 +117,7 @@ def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupSchedul
         make_backup,
         SleepSchedule(backup.at, base.settings.zone),
         backup.keep,
-        home_begun_at=partial(home_begun_at, stores),
+        first_message_at=partial(first_message_at, stores),
         is_erasing=erasure.is_running,
         clock=base.clock,
     )

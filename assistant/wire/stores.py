@@ -293,10 +293,10 @@ def status_sources(settings: Settings, stores: Stores, *, is_served: bool) -> St
 
 def backup_problems(settings: Settings, stores: Stores) -> FindProblems:
     schedule = SleepSchedule(settings.values.backup.at, settings.zone)
-    return partial(find_backup_problems, stores.backups, schedule, partial(home_begun_at, stores))
+    return partial(find_backup_problems, stores.backups, schedule, partial(first_message_at, stores))
 
 
-def home_begun_at(stores: Stores) -> datetime | None:
+def first_message_at(stores: Stores) -> datetime | None:
     """Return when the first message was said; None if there is none."""
     return find_first_message_time(stores.conversation.list_sessions())
 

@@ -73,7 +73,7 @@ async def _backed_up(home: Path) -> None:
             make_backup_in_process(folder),
             SleepSchedule("05:00", UTC),
             1,
-            home_begun_at=lambda: find_first_message_time(sessions()),
+            first_message_at=lambda: find_first_message_time(sessions()),
             is_erasing=lambda: False,
             clock=clock,
         )

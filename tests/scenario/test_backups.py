@@ -56,7 +56,7 @@ class ByTheClock:
             make_backup_in_process(self.home.folder),
             SleepSchedule("05:00", UTC),
             self.keep,
-            home_begun_at=lambda: NOW,
+            first_message_at=lambda: NOW,
             is_erasing=lambda: self.forgetting,
             clock=self.clock,
         )

@@ -347,7 +347,7 @@ async def test_somebody_who_asks_is_let_in_and_what_is_wrong_is_mended_by_button
             browser.find(".people li", "Ben")
             browser.click("main button", "Check every part")
             browser.find(".findings li", "permissions")
-            browser.click("main button", "Mend what is safe to mend")
+            browser.click("main button", "Fix what is safe to fix")
             browser.find(".findings .good")
             browser.screenshot("health-checks")
             assert browser.complaints() == []

@@ -90,12 +90,12 @@ def test_the_doctor_offers_the_vocabulary_and_fix_brings_it_for_good(tmp_path: P
         offered = tokens_finding(home, url, fix=False)
         assert offered.verdict == "note" and "`assistant doctor --fix`" in offered.to_do
         assert count_and_tier(home)[1] == "estimate" and not home.exists()
-        mended = tokens_finding(home, url, fix=True)
-        assert mended.verdict == "ok" and "Downloaded" in mended.mended
+        fixed = tokens_finding(home, url, fix=True)
+        assert fixed.verdict == "ok" and "Downloaded" in fixed.fixed
     assert count_and_tier(home) == (15, "tiktoken")
     assert (home / "vocabularies").stat().st_mode & 0o777 == 0o700
     again = tokens_finding(home, "http://127.0.0.1:9/{}", fix=True)
-    assert (again.verdict, again.mended) == ("ok", "")
+    assert (again.verdict, again.fixed) == ("ok", "")
 
 
 @pytest.mark.usefixtures("bare")
@@ -104,7 +104,7 @@ def test_what_is_not_the_vocabulary_is_not_kept(tmp_path: Path, content: bytes |
     home = tmp_path / "home"
     with publisher({} if content is None else {"/encodings/o200k_base.tiktoken": content}) as url:
         told = tokens_finding(home, url, fix=True)
-    assert told.verdict == "note" and "Nothing was kept" in told.mended and "`vocabulary` extra" in told.to_do
+    assert told.verdict == "note" and "Nothing was kept" in told.fixed and "`vocabulary` extra" in told.to_do
     assert count_and_tier(home)[1] == "estimate" and not home.exists()
 
 

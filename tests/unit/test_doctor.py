@@ -67,8 +67,8 @@ def test_what_others_can_read_is_named_and_closed_by_fix_alone(home: Path) -> No
     (found,) = check_permissions(home, fix=False)
     assert found.verdict == "problem" and "config.toml (644)" in found.text and "--fix" in found.to_do
     assert (home / "config.toml").stat().st_mode & 0o777 == 0o644
-    (mended,) = check_permissions(home, fix=True)
-    assert mended.verdict == "ok" and "2 files" in mended.mended
+    (fixed,) = check_permissions(home, fix=True)
+    assert fixed.verdict == "ok" and "2 files" in fixed.fixed
     assert (home / "config.toml").stat().st_mode & 0o777 == 0o600
     assert (home / "log").stat().st_mode & 0o777 == 0o700
     assert (home / "workspace" / "run.sh").stat().st_mode & 0o777 == 0o755
@@ -166,8 +166,8 @@ def test_a_socket_that_was_left_behind_is_taken_away_by_fix_alone_and_never_one_
     left = door.serving(served=False, answers=False, has_socket=True)
     (found,) = check_stale_socket(left, fix=False)
     assert found.verdict == "note" and not door.removed
-    (mended,) = check_stale_socket(left, fix=True)
-    assert mended.mended and door.removed == ["socket"]
+    (fixed,) = check_stale_socket(left, fix=True)
+    assert fixed.fixed and door.removed == ["socket"]
     for served, answers, has_socket in (
         (True, False, True),
         (True, True, True),

@@ -189,7 +189,7 @@ def test_launchd_takes_an_agent_in_before_it_starts_it_and_lets_it_go_for_good(t
 
 
 def test_the_logs_are_the_managers_own(tmp_path: Path) -> None:
-    assert Systemd("n", False, ServiceProgram()).logs(5, True) == [
+    assert Systemd("n", False, ServiceProgram()).logs_command(5, True) == [
         "journalctl",
         "--user-unit",
         "n",
@@ -197,7 +197,7 @@ def test_the_logs_are_the_managers_own(tmp_path: Path) -> None:
         "5",
         "--follow",
     ]
-    assert Systemd("n", True, ServiceProgram()).logs(5, False) == [
+    assert Systemd("n", True, ServiceProgram()).logs_command(5, False) == [
         "journalctl",
         "--unit",
         "n",
@@ -205,7 +205,7 @@ def test_the_logs_are_the_managers_own(tmp_path: Path) -> None:
         "5",
         "--no-pager",
     ]
-    assert Launchd("n", tmp_path, ServiceProgram()).logs(5, False) == ["tail", "-n", "5", str(tmp_path)]
+    assert Launchd("n", tmp_path, ServiceProgram()).logs_command(5, False) == ["tail", "-n", "5", str(tmp_path)]
 
 
 def test_a_machine_without_a_manager_is_known_as_such(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from assistant.agenda.attendance import warns_of_nothing
+from assistant.agenda.attendance import warns_that_nothing_runs
 from assistant.cli.handover import HandedOver
 from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.link import (
@@ -256,7 +256,7 @@ class Printer:
             said = any(words in notice for words in _FALLBACK_NOTICES for notice in result["notices"])
             if not said and not self._knows_fallback:
                 print_remark(result["fallback_reason"])
-        self.warned_that_nothing_runs |= warns_of_nothing(result["reply"] or "")
+        self.warned_that_nothing_runs |= warns_that_nothing_runs(result["reply"] or "")
         # A command is answered by no model.
         if result["fallback"] is not None:
             self._knows_fallback = bool(result["fallback"])

@@ -1,7 +1,7 @@
 """`assistant config set|unset|edit|secret`: config.toml and secrets changed by command, never to something that could
 not be started with.
 
-What is refused is refused in the words that starting would use. A file that has other problems already may be mended
+What is refused is refused in the words that starting would use. A file that has other problems already may be fixed
 one by one: only what a change adds to them is refused. No secret is ever printed.
 """
 

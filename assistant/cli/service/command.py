@@ -214,7 +214,7 @@ def logs(context: click.Context, lines: int, follow: bool) -> None:
     > assistant service logs --follow
     """
     _, manager = _installed(context.obj)
-    context.exit(subprocess.run(manager.logs(lines, follow), check=False).returncode)
+    context.exit(subprocess.run(manager.logs_command(lines, follow), check=False).returncode)
 
 
 @service.command("print")

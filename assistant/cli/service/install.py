@@ -93,7 +93,7 @@ class Systemd:
         is_running = state in ("active", "reloading")
         return ServiceStatus(is_running, pid, "; ".join(filter(None, details)), int(shown.get("NRestarts") or 0))
 
-    def logs(self, lines: int, follow: bool) -> list[str]:
+    def logs_command(self, lines: int, follow: bool) -> list[str]:
         """The command that shows what the service said."""
         whose = "--unit" if self.system else "--user-unit"
         return ["journalctl", whose, self.unit, "--lines", str(lines), *(["--follow"] if follow else ["--no-pager"])]
@@ -149,7 +149,7 @@ class Launchd:
         shown = _pairs(printed.stdout, " = ")
         return ServiceStatus(shown.get("state") == "running", int(shown.get("pid") or 0), shown.get("state", "unknown"))
 
-    def logs(self, lines: int, follow: bool) -> list[str]:
+    def logs_command(self, lines: int, follow: bool) -> list[str]:
         return ["tail", "-n", str(lines), *(["-F"] if follow else []), str(self.log)]
 
     def _unload(self) -> None:

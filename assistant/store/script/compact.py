@@ -35,7 +35,7 @@ from assistant.store.script.checkpoints import (
     update_checkpoint,
 )
 from assistant.store.script.index import find_message_row
-from assistant.store.script.sessions import Session, sum_sizes
+from assistant.store.script.sessions import Session, sum_view_sizes
 from assistant.store.script.undo import (
     delete_discarded_rows,
     discard_undo,
@@ -87,7 +87,7 @@ def commit_compaction(
     update_checkpoint(db, checkpoint_id, view_hash=replaced.fingerprint, kept_from=floor)
     change = views.rewrite_rows(session, shorten) - replaced.shortened - replaced.size
     if cut is not None:
-        change += sum_sizes(views.insert_rows(session, position + 1, _date_prefix(db, session, prefix, now)))
+        change += sum_view_sizes(views.insert_rows(session, position + 1, _date_prefix(db, session, prefix, now)))
         check_tail_coverage(db, session)
     session_rows.add_to_totals_and_bump(db, session, change)
     limit_undo(db, session, undo_kept)

@@ -47,7 +47,7 @@ from assistant.store.script.sessions import (
     insert_session,
     require_session,
     session_of_row,
-    sum_sizes,
+    sum_view_sizes,
     update_session,
 )
 from assistant.store.script.undo import discard_undo, list_undoable_checkpoint_rows
@@ -126,7 +126,7 @@ def copy_parent_view(db: Database, views: Views, record: LogRecord) -> None:
         CountedMessage(as_inherited_copy(message), tokens)
         for message, (tokens, _, _) in zip(view.messages[: last + 1], view.sizes, strict=False)
     ]
-    add_to_totals(db, session, sum_sizes(views.insert_rows(session, 1, copies)))
+    add_to_totals(db, session, sum_view_sizes(views.insert_rows(session, 1, copies)))
 
 
 def as_inherited_copy(message: Message) -> Message:
@@ -182,7 +182,7 @@ def begin_next_generation(
     messages = last_view_of_generation(db, log, previous, view_record)
     copies = [replace(message, message=as_inherited_copy(message.message)) for message in messages]
     update_session(db, session, resumed=resumed["generation"])
-    add_to_totals(db, session, sum_sizes(views.insert_rows(session, 1, copies)))
+    add_to_totals(db, session, sum_view_sizes(views.insert_rows(session, 1, copies)))
 
 
 def end_previous_generation(db: Database, record: LogRecord) -> None:

@@ -58,7 +58,7 @@ class ViewSize:
         return self + ViewSize(-other.messages, -other.tokens, -other.bytes, -other.images)
 
 
-def sum_sizes(sizes: Iterable[ViewSize]) -> ViewSize:
+def sum_view_sizes(sizes: Iterable[ViewSize]) -> ViewSize:
     return sum(sizes, ViewSize())
 
 

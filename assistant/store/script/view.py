@@ -23,7 +23,7 @@ from assistant.core.records import ContextView
 from assistant.store.database import Database
 from assistant.store.rows import dump_json, message_parts, parse_time, parts_from_json
 from assistant.store.script import sessions as session_rows
-from assistant.store.script.sessions import Session, ViewSize, sum_sizes
+from assistant.store.script.sessions import Session, ViewSize, sum_view_sizes
 
 POSITION_STRIDE = 1 << 32
 FROM_VIEW = (
@@ -137,7 +137,7 @@ class Views:
         """Add messages at the end."""
         if shown:
             sizes = self.insert_rows(session, self._next_position(session), shown, POSITION_STRIDE)
-            session_rows.add_to_totals(self._db, session, sum_sizes(sizes))
+            session_rows.add_to_totals(self._db, session, sum_view_sizes(sizes))
             each = tuple((size.tokens, size.bytes, size.images) for size in sizes)
             self._db.after_commit(partial(self._extend, session, tuple(row.message for row in shown), each))
 
@@ -171,7 +171,7 @@ class Views:
             sizes.append(size)
             row_id = self._db.value(f"SELECT h.id{FROM_MESSAGE_IN_VIEW}", (row.message.id, *view_parameters(session)))
             self._db.update_rows("conversation_history", {"id": row_id}, **columns)
-        return sum_sizes(sizes)
+        return sum_view_sizes(sizes)
 
     def replace_row(self, row_id: int, shown: CountedMessage) -> None:
         """Replace the message in a row."""
@@ -181,7 +181,7 @@ class Views:
     def remove(self, session: Session, message_ids: Sequence[int]) -> ViewSize:
         """Remove the rows of messages, including carried copies."""
         is_message = "(h.message_id = ? OR h.carried_from = ?)"
-        return sum_sizes(self._delete(session, is_message, (message_id, message_id)) for message_id in message_ids)
+        return sum_view_sizes(self._delete(session, is_message, (message_id, message_id)) for message_id in message_ids)
 
     def remove_prefix(self, session: Session) -> None:
         """Remove the prefix that a compaction inserted."""

@@ -27,7 +27,7 @@ from assistant.search.index_values import (
     UnsealedUnit,
 )
 from assistant.store.database import Database
-from assistant.store.derived import is_the_one_set_aside
+from assistant.store.derived import was_set_aside
 from assistant.store.rows import dump_json, insert_sql
 
 _VECTORS_A_ROW = 16
@@ -266,7 +266,7 @@ class SqliteIndexStore:
             yield
         except StoreError as error:
             # The other collection may have been found damaged, and the file moved aside.
-            aside = self._db is not None and is_the_one_set_aside(self._db)
+            aside = self._db is not None and was_set_aside(self._db)
             if not aside and not isinstance(error, CorruptStore):
                 raise
             raise IndexDamaged(str(error)) from error

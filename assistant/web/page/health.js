@@ -1,4 +1,4 @@
-/** Health: how every part is, what needs a person and mends itself by a button, who is let in, backups, archive, logs. */
+/** Health: how every part is, what needs a person and is fixed by a button, who is let in, backups, archive, logs. */
 import { html, useState } from "./vendor/preact.js";
 import { get, logOut, post, read, run } from "./api.js";
 import { bytes } from "./format.js";
@@ -27,7 +27,7 @@ export default function Health() {
 /** What may be run from here of what a problem says to run. */
 const REMEDIES = /^assistant (sleep|backup create|memory rebuild|doctor --fix|service restart)$/;
 
-/** What needs a person, with a button for each command that mends it. */
+/** What needs a person, with a button for each command that fixes it. */
 function Trouble({ text, then }) {
   const commands = text.split("`").filter((part, n) => n % 2 && REMEDIES.test(part));
   return html`<li class="row"><span class="problem"><${Line} text=${text} /></span>
@@ -50,7 +50,7 @@ const Deliveries = () =>
   html`<${Listed} title="What did not arrive, or may not have" argv=${["deliveries", "list"]} row=${(it, then) => html`<span>${it.text ?? it.body ?? it.key}</span>
     <span class="row"><${Run} argv=${["deliveries", "again", String(it.id)]} then=${then}>Send again</${Run}><${Run} argv=${["deliveries", "drop", String(it.id)]} then=${then}>Drop</${Run}></span>`} />`;
 
-/** What `assistant doctor` finds; a button mends what is safe to mend. */
+/** What `assistant doctor` finds; a button fixes what is safe to fix. */
 function Checks({ done }) {
   const [report, setReport] = useState(null);
   const check = (...options) => async () => {
@@ -58,14 +58,14 @@ function Checks({ done }) {
     setReport(answer.value);
     if (options.length) done();
   };
-  const found = (report?.findings ?? []).filter((it) => it.verdict !== "ok" || it.mended);
+  const found = (report?.findings ?? []).filter((it) => it.verdict !== "ok" || it.fixed);
   return html`<section><h2>Checks</h2>
     <p class="quiet">Looks at every part: settings, files, disk, clock, model, bridges, service.</p>
     <p class="row"><${Action} does=${check()}>Check every part</${Action}>
-      ${report && html`<${Action} class=${report.ok ? "" : "primary"} does=${check("--fix")}>Mend what is safe to mend</${Action}><${Action} does=${check("--call")}>Ask the model, too</${Action}>`}</p>
+      ${report && html`<${Action} class=${report.ok ? "" : "primary"} does=${check("--fix")}>Fix what is safe to fix</${Action}><${Action} does=${check("--call")}>Ask the model, too</${Action}>`}</p>
     ${report && html`<div role="status"><p>${report.ok ? "All is well." : "Something needs you."} <span class="quiet">${report.findings.length} checks</span></p>
       <ul class="list findings">${found.map((it) => html`<li><strong>${it.subject}</strong> <span class=${it.verdict === "problem" ? "problem" : ""}><${Line} text=${it.text} /></span>
-        ${it.mended && html` <span class="good">${it.mended}</span>`} <span class="quiet"><${Line} text=${it.to_do} /></span></li>`)}</ul></div>`}
+        ${it.fixed && html` <span class="good">${it.fixed}</span>`} <span class="quiet"><${Line} text=${it.to_do} /></span></li>`)}</ul></div>`}
   </section>`;
 }
 
