@@ -183,7 +183,7 @@ def _check_database(path: Path) -> Iterator[Finding]:
             path.name,
             "problem",
             f"SQLite finds {flaws[0]!r}, and {len(flaws) - 1} more.",
-            "`assistant verify` shows what is damaged; stop the assistant, then `assistant verify --repair` repairs it.",
+            "`assistant verify` shows what is damaged; stop the assistant, then run `assistant verify --repair`.",
         )
     else:
         yield Finding(path.name, "ok", "intact")
