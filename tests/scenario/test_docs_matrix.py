@@ -81,7 +81,7 @@ def test_its_settings_are_accepted(tmp_path: Path) -> None:
 def test_its_figures_are_those_of_the_bridge() -> None:
     words = " ".join(PAGE.split())
     for told in (
-        f"Pictures and files of up to {inbound._MAX_FILE_BYTES // 1_000_000} MB come along",
+        f"of up to {inbound._MAX_FILE_BYTES // 1_000_000} MB come along",
         f"up to {inbound._PAGE_SIZE * inbound._MAX_PAGES:,} events of each room are read",
         f"An answer of more than {form.MAX_TEXT_BYTES:,} bytes comes in several messages",
         f"After {bridge._DEDUPE_SECONDS / 3600:g} hours it is not repeated automatically",
