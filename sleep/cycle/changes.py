@@ -37,7 +37,7 @@ async def add_changes(extracted: ExtractionResult, journal: Journal) -> Extracti
     for record, text in await asyncio.to_thread(lambda: list(_find_changes(extracted.by_rules, kept))):
         earlier = journal.entries_sharing_words(record.scope, _words(text), limit=_COMPARED)
         texts = [*kept, *(entry.content for entry in earlier)]
-        if await asyncio.to_thread(_changes_any, text, texts):
+        if await asyncio.to_thread(_changes_any, text, texts, corrects=bool(record.refs)):
             added.append(
                 entry_of_record(record, text, "fact", score_importance("fact", text), (record.id,), (CORRECTION_TAG,))
             )
@@ -45,13 +45,14 @@ async def add_changes(extracted: ExtractionResult, journal: Journal) -> Extracti
 
 
 def _find_changes(records: Sequence[LogRecord], kept: Collection[str]) -> Iterator[tuple[LogRecord, str]]:
-    """Yield the sentences that say that something has changed, with their messages, unless an entry has them."""
+    """Yield the sentences that say that something has changed, and all of an edited message, with their messages,
+    unless an entry has them."""
     for record in list_earnest_messages(records):
         for sentence in split_sentences(blank_foreign_text(record.content[:_LONGEST_TEXT])):
             text = sentence.text[:_LONGEST]
             if sentence.is_question or any(text in content for content in kept):
                 continue
-            if describes_change(sentence.own_text[:_LONGEST]):
+            if record.refs or describes_change(sentence.own_text[:_LONGEST]):
                 yield record, text
 
 
@@ -59,6 +60,6 @@ def _words(text: str) -> list[str]:
     return sorted({word.lower() for word in WORD.findall(text.replace("’", "'")) if len(word) >= _SHORTEST_WORD})
 
 
-def _changes_any(text: str, earlier: Sequence[str]) -> bool:
-    change = parse_entry(text)
+def _changes_any(text: str, earlier: Sequence[str], *, corrects: bool) -> bool:
+    change = parse_entry(text, corrects=corrects)
     return any(compare_statements(change, parse_entry(one)) == "supersedes" for one in earlier)

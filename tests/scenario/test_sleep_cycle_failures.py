@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from assistant.core.bridge_api import MessageChange
 from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import CorruptStore, ModelError, StaleView, StoreError
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
+from assistant.core.records import IncomingMessage
+from assistant.store.script.edits import MessageEdits
 from sleep.cycle.cycle import CompactedSession
 from sleep.cycle.extract import CORRECTION_TAG
 from tests.support.imports import import_messages
@@ -160,6 +163,19 @@ async def test_what_changes_an_entry_is_kept_by_the_rules_too(
     kept = [entry for entry in home.entries() if entry.content == change]
     assert [entry.tags for entry in kept] == [("fact", CORRECTION_TAG)] * is_kept
     assert home.unread_count() == 0
+
+
+async def test_a_message_that_is_edited_while_the_model_is_away_is_not_remembered_as_it_was(home: JournalHome) -> None:
+    told, edited = "The price of Greta's printer is Vega.", "The price of Greta's printer is Rigel."
+    home.conversation.accept(IncomingMessage("net", "1", "main", "owner", "me", "owner", told), NOW)
+    turn = home.conversation.begin_turn(home.conversation.list_accepted("main")[0], "", NOW)
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "Noted."), [], NOW)
+    home.model.script = [memories_answer((told, 1)), "I cannot help with that."]
+    await home.sleep()
+    edits = MessageEdits(home.db, home.log, home.conversation.appender)
+    edits.record_change(MessageChange("net", "1", "c1", "edit", "me", edited), LATER)
+    await home.sleep(LATER)
+    assert [entry.content for entry in home.entries()] == [told, edited]
 
 
 async def test_a_change_is_compared_with_what_its_own_scope_knows(home: JournalHome) -> None:
