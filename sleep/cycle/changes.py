@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from assistant.core.memories import JournalEntry
 from assistant.core.records import LogRecord
 from assistant.core.store_ports import Journal
 from assistant.core.text import WORD
@@ -27,12 +28,14 @@ _SHORTEST_WORD = 4
 _COMPARED = 50
 
 
-async def add_changes(extracted: ExtractionResult, journal: Journal) -> ExtractionResult:
-    """Add what the rules did not keep of messages that no model has read, and what changes an entry of their scope.
-    Raises `StoreError`."""
+async def add_changes(
+    extracted: ExtractionResult, journal: Journal, unsaved: Sequence[JournalEntry] = ()
+) -> ExtractionResult:
+    """Add what the rules did not keep of messages that no model has read, and what changes an entry of their scope, of
+    the journal or one that is not saved yet. Raises `StoreError`."""
     if not extracted.by_rules:
         return extracted
-    kept = [entry.content for entry in extracted.entries]
+    kept = [entry.content for entry in (*unsaved, *extracted.entries)]
     added = []
     for record, text in await asyncio.to_thread(lambda: list(_find_changes(extracted.by_rules, kept))):
         earlier = journal.entries_sharing_words(record.scope, _words(text), limit=_COMPARED)
