@@ -58,6 +58,10 @@ class Journal(Protocol):
     ) -> list[JournalEntry]:
         """Return entries of a scope, newest first."""
 
+    def entries_sharing_words(self, scope: str, words: Sequence[str], *, limit: int) -> list[JournalEntry]:
+        """Return entries of a scope with one of these words (in lower case) or more, those with the most first; no
+        summaries of conversations, and nothing that was replaced."""
+
     def entries_after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
         """Return entries of all scopes after an id, by id."""
 

@@ -160,7 +160,8 @@ def add_daemon_report(
 
 
 def report_verdict(problems: list[str]) -> dict[str, Any]:
-    return {"ok": not problems, "problems": problems}
+    # What a start found may still be so, and is found again.
+    return {"ok": not problems, "problems": list(dict.fromkeys(problems))}
 
 
 def _bridge_problems(bridges: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

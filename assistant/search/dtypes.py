@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -120,3 +122,8 @@ class TermOccurrences:
             has = np.flatnonzero(many.units[places] == units)
             counts[row, has] = many.counts[places[has]]
         return counts
+
+
+def epoch_second(moment: datetime) -> int:
+    """Return seconds since 1970, as the index stores times (until 2106)."""
+    return min(max(math.floor(moment.timestamp()), 0), 2**32 - 1)

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from assistant.core.dataclass import dataclass
 from assistant.core.text import is_spaceless
 from assistant.search.candidates import RoughTerms, around_units, choose_candidates
-from assistant.search.dtypes import Bools, EmbedTexts, Floats, Ints, TermOccurrences, kind_number
+from assistant.search.dtypes import Bools, EmbedTexts, Floats, Ints, TermOccurrences, epoch_second, kind_number
 from assistant.search.embedding_cache import EmbeddingCache
-from assistant.search.index import SearchIndex, epoch_second
+from assistant.search.index import SearchIndex
 from assistant.search.index_values import IndexStore, SearchExplanation, SearchFilter, SourceHit
 from assistant.search.query import FindStems, ParsedQuestion, SearchLimits, parse_question
 from assistant.search.scoring import (

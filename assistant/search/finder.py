@@ -3,8 +3,8 @@
 Before each search, new texts are indexed, but not so many that they would delay it: the rest is indexed in the
 background (`index_next_batch`). The index follows its source: if deleted or found damaged, it is rebuilt from it. A
 text that is too long is indexed up to a limit, an unreadable one is skipped; both are recorded (`passed_over`) and do
-not affect others. May be called from any thread, one call at a time; closing ends what is being indexed after a few
-texts.
+not affect others. May be called from any thread, one call at a time; closing ends what is being indexed, even within a
+text, which the next start indexes then.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from assistant.core.errors import IndexDamaged, StoreError
 from assistant.core.logger import get_logger
-from assistant.search.index_values import SearchExplanation, SearchFilter, SourceHit, SourceText, TextSource
+from assistant.search.index_values import (
+    IndexingStopped,
+    SearchExplanation,
+    SearchFilter,
+    SourceHit,
+    SourceText,
+    TextSource,
+)
 from assistant.search.query import FindStems
 
 if TYPE_CHECKING:
@@ -33,7 +40,7 @@ _BATCH_RECORDS = 32
 # How much a search indexes before it answers: about a second. Where more is new, it answers without the rest.
 _MAX_RECORDS_PER_SEARCH = 256
 _MAX_CHARACTERS_PER_SEARCH = 300_000
-# Indexed and stored at once, unless one text alone is longer: about a second, which closing waits for.
+# Indexed and stored at once, unless one text alone is longer: about a second.
 _PIECE_CHARACTERS = 300_000
 # Maximum characters of one text to index: takes some seconds.
 MAX_TEXT = 4_000_000
@@ -168,14 +175,20 @@ class SourceFinder:
                     break
                 for piece in _pieces(records):
                     characters += sum(len(record.text) for record in piece)
-                    if self._is_closing.is_set() or (max_characters is not None and characters > max_characters):
+                    if not self._may_index() or (max_characters is not None and characters > max_characters):
                         return taken
-                    self._append(index, piece, stream, is_search=is_search)
+                    try:
+                        self._append(index, piece, stream, is_search=is_search)
+                    except IndexingStopped:
+                        return taken
                     hidden_ids = [hidden for record in piece for hidden in record.takes_back]
                     if hidden_ids:
                         index.remove_sources(hidden_ids)
                     taken += len(piece)
         return taken
+
+    def _may_index(self) -> bool:
+        return not self._is_closing.is_set()
 
     def _append(self, index: SearchIndex, records: Sequence[SourceText], stream: str, *, is_search: bool) -> None:
         read_to = {stream: records[-1].seq}
@@ -184,8 +197,8 @@ class SourceFinder:
                 index.store.pass_over(record.id, f"only its first {MAX_TEXT:,} characters can be searched")
         shown = [replace(record, text=record.text[:MAX_TEXT]) for record in records]
         try:
-            index.append(shown, read_to, self._zone, is_search=is_search)
-        except StoreError:
+            index.append(shown, read_to, self._zone, is_search=is_search, is_wanted=self._may_index)
+        except (StoreError, IndexingStopped):
             raise
         except Exception as error:  # an error of one text must not stop the others
             if len(records) > 1:

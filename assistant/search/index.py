@@ -7,10 +7,9 @@ are read on demand. Not thread-safe.
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +21,27 @@ from assistant.search.dtypes import (
     UNIT_DTYPE,
     VECTOR_SCALE,
     Bools,
-    ByteVectors,
     EmbedTexts,
     Floats,
     Ints,
     Occurrences,
     UnitRows,
     distinct_values,
+    epoch_second,
     kinds_of,
     quantise,
 )
-from assistant.search.index_values import IndexPage, IndexStore, IndexTerm, SourceText, UnitStem, UnsealedUnit
+from assistant.search.index_values import (
+    IndexingStopped,
+    IndexPage,
+    IndexStore,
+    IndexTerm,
+    SourceText,
+    UnitStem,
+    UnsealedUnit,
+)
 from assistant.search.query import FindStems
-from assistant.search.unit_vectors import UnitVectors
+from assistant.search.unit_vectors import UnitVectors, embed_units
 from assistant.search.units import (
     REPEATS,
     asks_for_something,
@@ -109,24 +116,28 @@ class SearchIndex:
     # ----------------------------------------------------------------------------------------------------------- append
 
     def append(
-        self, records: Iterable[SourceText], read_to: Mapping[str, int], zone: tzinfo = UTC, *, is_search: bool = False
+        self,
+        records: Iterable[SourceText],
+        read_to: Mapping[str, int],
+        zone: tzinfo = UTC,
+        *,
+        is_search: bool = False,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         """Index records in order, and save how far the streams of their source were read; dates are in `zone`. Where a
-        search waits for it, sealing is left to the background. Raises `StoreError`; what was not stored is not in
-        memory either."""
-        units = [
-            (record, part, text)
-            for record in records
-            if not record.hidden
-            for part, text in enumerate(split_into_units(record.text))
-        ]
-        vectors = self._vectors_of([text for *_, text in units]) if units else _NONE
+        search waits for it, sealing is left to the background. Raises `StoreError`, and `IndexingStopped` once it is
+        not wanted any more; what was not stored is not in memory either."""
+        shown = (record for record in records if not record.hidden)
+        units = [(record, part, text) for record in shown for part, text in enumerate(split_into_units(record.text))]
+        vectors = embed_units(self._embed, [text for *_, text in units], is_wanted)
         names: dict[str, int] = {}
         last: dict[int, tuple[int, int, bool]] = {}
         fresh, asks = [], False
         words = [count_words(text) for *_, text in units]
         stem_of = self._stems(word for counts in words for word in counts)
         for offset, (record, part, text) in enumerate(units):
+            if not is_wanted():
+                raise IndexingStopped
             number = self.count + offset
             stems = count_stems(words[offset], stem_of)
             meta = self._meta_of(record, stems, names)
@@ -147,7 +158,7 @@ class SearchIndex:
         self._names.update(names)
         self.read_to.update(read_to)
         self._take(fresh)
-        if self.store.can_seal and len(self._unsealed) >= SEAL_AFTER_UNITS * (2 if is_search else 1):
+        if is_wanted() and self.store.can_seal and len(self._unsealed) >= SEAL_AFTER_UNITS * (2 if is_search else 1):
             self.seal()
 
     def _end_of(self, stream: int) -> tuple[int, int, bool]:
@@ -156,11 +167,6 @@ class SearchIndex:
         if number < 0:
             return number, 0, False
         return number, int(self._meta[number]["second"]), bool(self._meta[number]["form"] & REPEATS)
-
-    def _vectors_of(self, texts: Sequence[str]) -> ByteVectors:
-        """Embed texts, each distinct text once."""
-        places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        return quantise(self._embed(list(places)))[[places[text] for text in texts]]
 
     def _meta_of(self, record: SourceText, stems: Sequence[UnitStem], names: dict[str, int]) -> UnitRows:
         meta = np.zeros(1, UNIT_DTYPE)
@@ -283,10 +289,8 @@ class SearchIndex:
 
     def speaker_stems(self) -> dict[int, frozenset[str]]:
         """Return the stems of each speaker's name, by speaker number."""
-        new = set(distinct_values(self._meta["speaker"][self._speakers_until : self.count])[0].tolist()) - {
-            0,
-            *self._speakers,
-        }
+        seen = distinct_values(self._meta["speaker"][self._speakers_until : self.count])[0].tolist()
+        new = set(seen) - {0, *self._speakers}
         for name, number in self._names.items() if new else ():
             if number in new:
                 words = [fold_text(word) for word in WORD.findall(split_spaceless_runs(name))]
@@ -393,8 +397,3 @@ class SearchIndex:
     def nearest(self, vector: Floats, allowed: Bools, limit: int) -> Ints:
         """Return some permitted units in memory whose vectors are most similar to this one, without the mean."""
         return self._vectors.nearest(vector, allowed, limit, lambda: self.mean)
-
-
-def epoch_second(moment: datetime) -> int:
-    """Return seconds since 1970, as the index stores times (until 2106)."""
-    return min(max(math.floor(moment.timestamp()), 0), 2**32 - 1)

@@ -20,6 +20,10 @@ POSTING_BYTES = 5
 """Lengths of one unit's meta, one vector, one posting (`assistant.search.dtypes`)."""
 
 
+class IndexingStopped(Exception):
+    """Texts were not indexed, because the program stops; nothing of them was stored."""
+
+
 class UnitStem(NamedTuple):
     """A stem of a unit."""
 

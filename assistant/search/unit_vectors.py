@@ -6,12 +6,12 @@ the units found are scored with their vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from assistant.search.dtypes import DIMENSIONS, VECTOR_SCALE, Bools, ByteVectors, Floats, Ints
-from assistant.search.index_values import IndexStore
+from assistant.search.dtypes import DIMENSIONS, VECTOR_SCALE, Bools, ByteVectors, EmbedTexts, Floats, Ints, quantise
+from assistant.search.index_values import IndexingStopped, IndexStore
 from assistant.search.sketches import FARTHEST, differing_bits, nearest_places, sketches_of
 
 _SKETCH_WORDS = DIMENSIONS // 64
@@ -19,6 +19,19 @@ _SKETCH_WORDS = DIMENSIONS // 64
 _REMAKE_SKETCHES = 2
 _READ_AT_ONCE = 1 << 12
 _LEAST_ROOM = 1_024
+# In about 0.1 s.
+_EMBEDDED_AT_ONCE = 256
+
+
+def embed_units(embed: EmbedTexts, texts: Sequence[str], is_wanted: Callable[[], bool]) -> ByteVectors:
+    """Embed texts, each distinct text once. Raises `IndexingStopped` once it is not wanted any more."""
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    distinct, vectors = list(places), [np.zeros((0, DIMENSIONS), np.int8)]
+    for first in range(0, len(distinct), _EMBEDDED_AT_ONCE):
+        if not is_wanted():
+            raise IndexingStopped
+        vectors.append(quantise(embed(distinct[first : first + _EMBEDDED_AT_ONCE])))
+    return np.concatenate(vectors)[[places[text] for text in texts]]
 
 
 class UnitVectors:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from assistant.core.dataclass import dataclass
@@ -40,6 +41,16 @@ def load_prompt(home: Home, name: str) -> str:
     """Raises `SettingsError`."""
     own = home.path / "prompts" / f"{name}.md"
     return _read(own if own.exists() else shipped_config_dir() / "prompts" / f"{name}.md")
+
+
+def find_prompt_problems(home: Home) -> Iterator[str]:
+    """Yield why the persona or a prompt of a person's own cannot be read, which stops a start; nothing otherwise."""
+    for path in (home.persona, *sorted((home.path / "prompts").glob("*.md"))):
+        if path.exists():
+            try:
+                _read(path)
+            except SettingsError as error:
+                yield str(error)
 
 
 def _read(path: Path) -> str:

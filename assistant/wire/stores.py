@@ -34,6 +34,7 @@ from assistant.memory.service import MemoryDeps
 from assistant.service.presence import will_stay
 from assistant.sessions.listing import SessionReader
 from assistant.sessions.scheduler import ResetPolicies, SessionResetPolicy, find_reset_problems
+from assistant.settings.prompts import find_prompt_problems
 from assistant.settings.sections import DEFAULT_MODEL_NAMES, ToolSettings
 from assistant.settings.settings import Settings
 from assistant.spending.notices import render_notice
@@ -276,6 +277,9 @@ def status_sources(settings: Settings, stores: Stores, *, is_served: bool) -> St
         stores.approvals,
         partial(unattended_note, stores.jobs, partial(will_stay, settings.home.path), settings.zone),
         (
+            lambda _: stores.files.find_problems(),
+            # A running assistant has read them.
+            *([] if is_served else [lambda _: find_prompt_problems(settings.home)]),
             backup_problems(settings, stores),
             partial(find_model_problems, stores.outages, settings.zone),
             partial(

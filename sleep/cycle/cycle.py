@@ -33,6 +33,7 @@ from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import pluralize
 from sleep.compaction.budget import SleepBudget
 from sleep.compaction.render import RECORD_TIERS
+from sleep.cycle.changes import add_changes
 from sleep.cycle.extract import (
     EXTRACT_PHASE,
     KNOWN_ENTRIES,
@@ -305,13 +306,14 @@ class SleepCycle:
         known = known_texts(self.journal.entries(batch[0].scope, since=now - timedelta(days=1), limit=KNOWN_ENTRIES))
         if not self._may_ask(now):
             # In a thread: the rules are slow on long texts.
-            return await asyncio.to_thread(self.extractor.extract_without_model, batch, known)
-        extracted = await self.extractor.extract(batch, known)
+            extracted = await asyncio.to_thread(self.extractor.extract_without_model, batch, known)
+        else:
+            extracted = await self.extractor.extract(batch, known)
         if extracted.failed:
             self.breakers.record_failure(EXTRACTION_BREAKER, extracted.rejected[0], self.failures, now)
         elif extracted.calls:
             self.breakers.record_success(EXTRACTION_BREAKER)
-        return extracted
+        return await add_changes(extracted, self.journal)
 
     def _may_ask(self, now: datetime) -> bool:
         return self.breakers.get(EXTRACTION_BREAKER).allows_call(now, self.cool_down)

@@ -23,6 +23,7 @@ from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from sleep.compaction.budget import OFFLINE, CostFunction
 from sleep.compaction.preview import CompactionPreview
 from sleep.compaction.values import SummaryEstimate
+from sleep.cycle.changes import add_changes
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.extract import EXTRACT_PHASE, KNOWN_ENTRIES, Extractor, estimate_tokens, known_texts
 from sleep.cycle.judge import SCORE_PHASE, count_scoring_calls
@@ -163,7 +164,8 @@ class SleepDryRun:
                 today = sorted(
                     [*stored, *(entry for entry in new if entry.timestamp >= since)], key=lambda entry: entry.timestamp
                 )
-                new += self.extractor.extract_without_model(spoken, known_texts(today[-KNOWN_ENTRIES:])).entries
+                extracted = self.extractor.extract_without_model(spoken, known_texts(today[-KNOWN_ENTRIES:]))
+                new += (await add_changes(extracted, self.journal, new)).entries
             seq = batch[-1].seq
             await asyncio.sleep(0)
         return UnreadSession(info.key, messages, calls, tokens, None if has_model else len(new) - before)

@@ -61,6 +61,7 @@ class ExtractionResult:
     cost_usd: float | None = 0.0  # None if no price is known
     failed: bool = False  # the model was unusable, and rules were used
     is_temporary_failure: bool = False  # the model may work the next time
+    by_rules: tuple[LogRecord, ...] = ()  # messages that no model has read
 
 
 KNOWN_ENTRIES = 60
@@ -134,6 +135,7 @@ class Extractor:
             by_rules = await asyncio.to_thread(self.extract_without_model, spoken, known_texts)
             reasons = rejected or ("the model answered no list",)
             return replace(by_rules, rejected=reasons, calls=1, cost_usd=cost, failed=True)
+        behind: list[LogRecord] = []
         if reply.stop == "max_tokens":
             # Apply the rules after the last message covered by the answer.
             reached = max((source for entry in entries for source in entry.sources), default=0)
@@ -141,12 +143,12 @@ class Extractor:
             behind = [record for record in spoken if record.id > reached]
             entries += await asyncio.to_thread(extract_by_rules, behind, learned, self.zone)
             rejected = (*rejected, "the answer was cut off")
-        return ExtractionResult(len(spoken), entries, rejected, calls=1, cost_usd=cost)
+        return ExtractionResult(len(spoken), entries, rejected, calls=1, cost_usd=cost, by_rules=tuple(behind))
 
     def extract_without_model(self, records: Sequence[LogRecord], known_texts: Sequence[str]) -> ExtractionResult:
         """Extract by rules only."""
         spoken = self.readable(records)
-        return ExtractionResult(len(spoken), extract_by_rules(spoken, known_texts, self.zone))
+        return ExtractionResult(len(spoken), extract_by_rules(spoken, known_texts, self.zone), by_rules=tuple(spoken))
 
     def readable(self, records: Sequence[LogRecord]) -> list[LogRecord]:
         """Return the records that may be learned from."""
@@ -197,7 +199,9 @@ def extract_by_rules(
             seen.add(new.content)
             # An edited message corrects what it said before.
             tags = (CORRECTION_TAG,) if new.is_correction or sourced.record.refs else ()
-            entries.append(_entry(sourced.record, new.content, new.kind, new.importance, sourced.sources, tags))
+            entries.append(
+                entry_of_record(sourced.record, new.content, new.kind, new.importance, sourced.sources, tags)
+            )
     return tuple(entries)
 
 
@@ -249,12 +253,13 @@ def _parsed(raw: Any, by_id: dict[int, LogRecord]) -> JournalEntry | str:
     messages = [by_id[source] for source in sources if by_id[source].role == "user"]
     puts_right = is_correction(content) or any(record.refs or is_retraction(record.content) for record in messages)
     more = (CORRECTION_TAG,) if puts_right else ()
-    return _entry(by_id[sources[0]], content, kind, weight, sources, more)
+    return entry_of_record(by_id[sources[0]], content, kind, weight, sources, more)
 
 
-def _entry(
+def entry_of_record(
     record: LogRecord, content: str, kind: str, weight: float, sources: tuple[int, ...], more: tuple[str, ...] = ()
 ) -> JournalEntry:
+    """Return an entry that was said in `record`, with the tags `more` beside its kind; `weight` is its importance."""
     return JournalEntry(
         key=f"extract:{sources[0]}:{uuid.uuid5(_NAMESPACE, normalise_text(content)).hex}",
         scope=record.scope,

@@ -25,6 +25,7 @@ from assistant.core.memory_api import ConsolidationsPort, Memories
 from assistant.core.records import SessionInfo
 from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from sleep.cycle.change_plan import derive_memory_id, memory_from_entry, merge_entry
+from sleep.cycle.changes import add_changes
 from sleep.cycle.consolidate import ConsolidationPhase
 from sleep.cycle.extract import EXTRACT_PHASE, Extractor
 from sleep.rules.supersede import restate_correction
@@ -129,6 +130,7 @@ class Reextraction:
             if extracted.is_temporary_failure:
                 why = f"{info.key}: {extracted.rejected[0]}. Run it again later."
                 return replace(result, notes=(*result.notes, why))
+            extracted = await add_changes(extracted, self.journal)
             seq = batch[-1].seq
             cursor = PhaseCursor(EXTRACT_PHASE, info.key, generation, seq)
             new = self.journal.add(extracted.entries, now, reading=cursor)

@@ -274,6 +274,12 @@ def extract_from_conversation(records: Sequence[LogRecord], zone: tzinfo = UTC) 
     return statements
 
 
+def list_earnest_messages(records: Sequence[LogRecord]) -> list[LogRecord]:
+    """Return the users' messages that are not part of a game."""
+    state = _ConversationState()
+    return [record for record in records if record.role == "user" and not _plays(state, record)]
+
+
 def is_acknowledgement(record: LogRecord) -> bool:
     """Return whether the assistant says that it will remember something."""
     return record.role == "assistant" and bool(_TOOK_NOTE.search(record.content[:_FIRST]))

@@ -81,9 +81,23 @@ def test_nobody_else_may_read_it_or_what_is_unpacked(home: BackupHome, tmp_path:
 def test_what_is_no_plain_file_is_left_out_and_told(home: BackupHome, tmp_path: Path) -> None:
     (home.path / "workspace" / "way").symlink_to("/")
     os.mkfifo(home.path / "workspace" / "pipe")
+    for name in ("MEMORY.md", "PERSONA.md", "chat_history"):
+        (home.path / name).unlink()
+    os.mkfifo(home.path / "MEMORY.md")
+    (home.path / "PERSONA.md").mkdir()
+    (home.path / "chat_history").symlink_to("nowhere")
     made = home.back_up()
     home.unpack(made, tmp_path / "out")
-    assert {"workspace/way", "workspace/pipe"} < set(made.left_out)
+    assert (
+        made.left_out.items()
+        >= {
+            "workspace/way": "a link",
+            "workspace/pipe": "no plain file",
+            "MEMORY.md": "no plain file",
+            "PERSONA.md": "no plain file",
+            "chat_history": "a link",
+        }.items()
+    )
     assert (tmp_path / "out" / "workspace" / "empty").is_dir()
 
 

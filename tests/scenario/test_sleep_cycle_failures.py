@@ -6,14 +6,19 @@ import asyncio
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from assistant.core.bridge_api import MessageChange
 from assistant.core.checkpoints import CircuitBreaker
 from assistant.core.errors import CorruptStore, ModelError, StaleView, StoreError
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
+from assistant.core.records import IncomingMessage
+from assistant.store.script.edits import MessageEdits
 from sleep.cycle.cycle import CompactedSession
+from sleep.cycle.extract import CORRECTION_TAG
 from tests.support.imports import import_messages
 from tests.support.sleep_home import (
     COOL_DOWN,
@@ -123,6 +128,63 @@ async def test_f28_one_bad_answer_is_read_by_rules_and_holds_up_nothing(home: Jo
     assert report.state == "done"
     assert home.entry_texts() == [FACTS[0], *LEARNED_TEXTS[1:]]
     assert report.phases["extract"]["rejected"] == ["the model answered no list"]
+
+
+_CUT_OFF = ModelReply(Message("assistant", "<memories>\n</memories>"), Usage(), "max_tokens")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [[NETWORK_ERROR] * MAX_FAILURES, ["I cannot help with that."], [_CUT_OFF]],
+    ids=["away", "refuses", "cut off"],
+)
+@pytest.mark.parametrize(
+    ("told", "change", "is_kept"),
+    [
+        ("The price of Greta's printer is Vega.", "The price of Greta's printer is now Rigel.", True),
+        ("The printer is red.", "The printer is now blue.", True),
+        ("Der Name von Gretas Boot ist Vega.", "Der Name von Gretas Boot ist jetzt Rigel.", True),
+        ("The price of Greta's printer is Vega.", "The weather is now better.", False),
+        ("The price of Greta's printer is Vega.", "Is the price of Greta's printer now Rigel?", False),
+        ("The colour of Greta's printer is red.", "The price of Greta's printer is now Rigel.", False),
+    ],
+)
+async def test_what_changes_an_entry_is_kept_by_the_rules_too(
+    home: JournalHome, script: list[Any], told: str, change: str, is_kept: bool
+) -> None:
+    """Else the old value would be remembered alone."""
+    home.model.script = [memories_answer((told, 1)), *script]
+    say_facts(home, told)
+    await home.sleep()
+    # Weeks later: it is not among what was learned on the last day.
+    import_messages(home.conversation, "main", "owner", [Message("user", change)], NOW + timedelta(days=30))
+    for _ in range(MAX_FAILURES):
+        await home.sleep(NOW + timedelta(days=30))
+    kept = [entry for entry in home.entries() if entry.content == change]
+    assert [entry.tags for entry in kept] == [("fact", CORRECTION_TAG)] * is_kept
+    assert home.unread_count() == 0
+
+
+async def test_a_message_that_is_edited_while_the_model_is_away_is_not_remembered_as_it_was(home: JournalHome) -> None:
+    told, edited = "The price of Greta's printer is Vega.", "The price of Greta's printer is Rigel."
+    home.conversation.accept(IncomingMessage("net", "1", "main", "owner", "me", "owner", told), NOW)
+    turn = home.conversation.begin_turn(home.conversation.list_accepted("main")[0], "", NOW)
+    home.conversation.finish_turn(turn, "answered", Message("assistant", "Noted."), [], NOW)
+    home.model.script = [memories_answer((told, 1)), "I cannot help with that."]
+    await home.sleep()
+    edits = MessageEdits(home.db, home.log, home.conversation.appender)
+    edits.record_change(MessageChange("net", "1", "c1", "edit", "me", edited), LATER)
+    await home.sleep(LATER)
+    assert [entry.content for entry in home.entries()] == [told, edited]
+
+
+async def test_a_change_is_compared_with_what_its_own_scope_knows(home: JournalHome) -> None:
+    home.model.script = [memories_answer(("The printer is red.", 1)), *["I cannot help with that."] * 2]
+    say_facts(home, "The printer is red.")
+    await home.sleep()
+    import_messages(home.conversation, "peer:7", "peer:7", [Message("user", "The printer is now blue.")], LATER)
+    await home.sleep(LATER)
+    assert home.entries("peer:7") == []
 
 
 async def test_costs_add_up_and_one_that_nobody_knows_makes_the_sum_unknown(home: JournalHome) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from assistant.core.erasure import ErasureRequest
 from assistant.core.memories import ChangePlan, JournalEntry, MemoryChange, SleepReport
@@ -127,6 +132,21 @@ async def test_memory_files_that_need_a_look_are_told_until_they_can_be_settled(
         it.app.maintenance.run()
         assert it.app.status()["ok"]
         assert stored_status(it.app.settings, it.app.stores, it.clock())["ok"]
+
+
+@pytest.mark.parametrize(("make", "remove"), [(os.mkfifo, Path.unlink), (Path.mkdir, Path.rmdir)])
+async def test_what_took_the_place_of_a_memory_file_is_told_whether_anything_runs_or_not(
+    tmp_path: Path, make: Callable[[Path], None], remove: Callable[[Path], None]
+) -> None:
+    async with run_app(tmp_path, "ok") as it:
+        make(tmp_path / "MEMORY.md")
+        make(tmp_path / "PERSONA.md")
+        (told,) = it.app.status()["problems"]
+        assert re.search(r"/MEMORY\.md is (a directory|not a plain file)\..* remove it", told)
+        stored = stored_status(it.app.settings, it.app.stores, it.clock())["problems"]
+        assert stored[0] == told
+        assert re.search(r"/PERSONA\.md is (a directory|not a plain file)\..* remove it", stored[1])
+        remove(tmp_path / "MEMORY.md")
 
 
 async def test_memories_that_were_lost_are_told_with_the_way_to_make_them_again(tmp_path: Path) -> None:

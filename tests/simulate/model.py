@@ -97,6 +97,9 @@ class LifeModel:
     ) -> AsyncGenerator[ModelEvent]:
         self._provider.calls += 1
         self._provider.calls_by_purpose[purpose] += 1
+        # Whoever was asked and fails has not answered since.
+        for name in (self.name, purpose):
+            self._provider.answered[name] = 0
         luck = Random(f"{self._provider.seed} {self._provider.calls}")
         tokens = self._check(request, purpose, session)
         await asyncio.sleep(_CALL_SECONDS * luck.uniform(0.5, 2))

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistant.core.messages import Media, Message
+from assistant.search.dtypes import Floats
 from assistant.search.match import WordMatcher, WordSpot, make_excerpt
 from assistant.search.query import query_words
 from assistant.store.search.index_store import Stemmer
+from assistant.wire.search import open_history
 from tests.support.imports import import_messages
 from tests.support.search_home import GUEST, NOW, OWNER, SearchHome, add_chatter
 
@@ -257,3 +259,25 @@ def test_a_text_s_word_is_found_by_every_word_with_its_stem(beginning: str) -> N
         same = [other for other in words if made[other] == made[word]]
         assert [other for other in words if matcher.words_in(f"({other})")] == same
     stems.close()
+
+
+# ------------------------------------------------------------------------------------------------------------ stopping
+
+
+def test_a_program_that_stops_leaves_the_text_that_it_is_indexing_for_the_next_start(room: SearchHome) -> None:
+    room.say("Good morning.")
+    room.finder.index_next_batch()
+    index = room.finder._opened().index
+    embed = index._embed
+
+    def stop_and_embed(texts: Sequence[str]) -> Floats:
+        room.finder.stop_indexing()
+        return embed(texts)
+
+    index._embed = stop_and_embed
+    (said,) = room.say("The zeppelin flies north. " * 100)
+    assert room.finder.index_next_batch() == 0
+    assert (index.read_to, index.count) == ({"main": 1}, 1)
+    history, _ = open_history(room.path)
+    assert history.search("zeppelin", OWNER)[0].message_id == said
+    history.close()

@@ -186,11 +186,13 @@ def _pack(folder: BackupFolder, path: Path, request: BackupRequest, throttle: Wr
     staged.mkdir(mode=0o700)
     home = folder.home
     left_out = {name: why for name, why in _SECRETS.items() if (home / name).exists()}
+    left_out |= {name: why for name in BACKUP_FILES if (why := _why_left_out(home / name))}
     entries = []
     with closing(BackupWriter(path, throttle)) as writer:
         with open_snapshot(home) as snapshot:
             # Small files that change together with the databases are read while these are still unchanged.
-            entries += [writer.add(name, home / name) for name in BACKUP_FILES if _is_plain(home / name)]
+            small = [name for name in BACKUP_FILES if name not in left_out and (home / name).exists()]
+            entries += [writer.add(name, home / name) for name in small]
             entries += _add_folders(writer, folder, _SMALL_FOLDERS, left_out)
             copies, schemas = _copy_databases(snapshot, staged, throttle, left_out)
         for name, copy in copies.items():
@@ -253,8 +255,8 @@ def _add_folders(
             writer.add_folder(place.relative_to(folder.home).as_posix())
             for path in (place / name for name in sorted(names)):
                 name = path.relative_to(folder.home).as_posix()
-                if not _is_plain(path):
-                    left_out[name] = "no plain file"
+                if why := _why_left_out(path):
+                    left_out[name] = why
                 elif top != "log" or path.name != LOG_NAME:
                     try:
                         yield writer.add(name, path)
@@ -277,8 +279,11 @@ def _refuse_unlisted(error: OSError) -> None:
         raise StoreError(f"{error.filename} cannot be listed: {error.strerror}. No backup was made.") from error
 
 
-def _is_plain(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+def _why_left_out(path: Path) -> str:
+    """Return why something in the data folder is not backed up; "" for a plain file, or where there is nothing."""
+    if path.is_symlink():
+        return "a link"
+    return "no plain file" if path.exists() and not path.is_file() else ""
 
 
 def _require_room(folder: BackupFolder, request: BackupRequest) -> None:

@@ -112,6 +112,15 @@ class StoredJournal:
             (scope, limit),
         )
 
+    def entries_sharing_words(self, scope: str, words: Sequence[str], *, limit: int) -> list[JournalEntry]:
+        return self._db.read_all(
+            read_entry,
+            "SELECT * FROM (SELECT *, (SELECT count(*) FROM json_each(?) word WHERE instr(lower(content), word.value))"
+            " AS shared FROM journal WHERE scope = ? AND superseded_by IS NULL AND source_type <> 'context_synthesis')"
+            f" AS journal WHERE shared AND {_NOT_UNDONE} ORDER BY shared DESC, timestamp DESC, id DESC LIMIT ?",
+            (dump_json(words), scope, limit),
+        )
+
     def entries_after(self, entry_id: int, *, limit: int = 200) -> list[JournalEntry]:
         return self._db.read_all(
             read_entry, f"SELECT * FROM journal WHERE id > ? AND {_NOT_UNDONE} ORDER BY id LIMIT ?", (entry_id, limit)

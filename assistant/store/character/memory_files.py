@@ -56,6 +56,13 @@ class StoredMemoryFiles:
         """Return MEMORY.md. Raises `StoreError` if it is not a text file."""
         return self._file(MEMORY_FILE_TARGET).read()
 
+    def find_problems(self) -> Iterator[str]:
+        """Yield why MEMORY.md cannot be read; nothing if it can."""
+        try:
+            self.read_memory_file()
+        except StoreError as error:
+            yield str(error)
+
     def memory_file_as_of(self, at: datetime) -> FileSnapshot:
         """Return MEMORY.md as of a time, from its edits. Raises `StoreError` if it is not a text file."""
         file = self._file(MEMORY_FILE_TARGET)
