@@ -244,7 +244,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # clock times
     (
         "clock",
-        rf"(?<![:.\d])\b{GLUE}{{0,4}}(?P<by>half|quarter|(?:{N})(?: minutes)?) (?P<which>past|to|after) (?P<hour>{H})(?!:)(?: ?o'?clock)?(?P<ap> ?{AP})?",
+        rf"(?<![:.\d])\b{GLUE}{{0,4}}(?P<by>half|quarter|(?:{N})(?: minutes)?) (?P<which>past|to|after) (?P<hour>{H})(?!:\d)(?: ?o'?clock)?(?P<ap> ?{AP})?",
     ),
     (
         "clock",
@@ -276,7 +276,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "clock",
         rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}\b(?:um|at|ab|@|gegen|bis) ?(?P<hour10>\d{{1,2}})\.(?P<minute10>[0-5]\d)(?![.\d])(?: uhr)?(?P<ap10> ?{AP})?",
     ),
-    ("clock", rf"(?<![:.\d])\b{GLUE}{{0,4}}half (?P<halfhour>{H})(?!:)(?: ?o'?clock)?(?P<ap13> ?{AP})?"),
+    ("clock", rf"(?<![:.\d])\b{GLUE}{{0,4}}half (?P<halfhour>{H})(?!:\d)(?: ?o'?clock)?(?P<ap13> ?{AP})?"),
     (
         "clock",
         rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour14>\d{{1,2}})\.(?P<minute14>[0-5]\d)(?![.\d])(?:(?P<ap14> ?{AP})| uhr\b|(?= (?:in the|tomorrow|today|tonight|tmrw|tmr|morgen|heute)\b))",
@@ -330,7 +330,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "weekday",
-        rf"\b{GLUE}{{0,4}}(?P<weekday>{DAY})(?: (?P<next>next week|nachste[nr]? woche|de la semaine prochaine|prochaine?|proximo|(?:que|q) viene|de la semana (?:que|q) viene|de la proxima semana|d'apres|suivant|siguiente|danach|after(?: that)?(?= at | same|$)))?",
+        rf"\b{GLUE}{{0,4}}(?P<afternext>ue?ber-?nachste[nrsm]? )?(?P<weekday>{DAY})(?: (?P<next>next week|nachste[nr]? woche|de la semaine prochaine|prochaine?|proximo|(?:que|q) viene|de la semana (?:que|q) viene|de la proxima semana|d'apres|after next|suivant|siguiente|danach|after(?: that)?(?= at | same|$)))?",
     ),
     ("part", rf"\b(?:tonight|tonite|2nite|heute? (?:abend|nacht)|ce soir|esta noche|cette nuit)\b|{PART}"),
     (

@@ -179,9 +179,9 @@ _SPOKEN_DIGITS = lazy_regex(
     r"\b(at|by|till?|until|for|um|ab|gegen|à|vers|las) (\d{1,2}) ([0-5]\d)\b(?! ?(?:%|\w*(?:min|h|kg|km|g|ml|euros?|pounds?)\b))",
     re.IGNORECASE,
 )
-# "At 3, no wait, make it 4" is at 4.
+# "At 3, no wait, make it 4" is at 4; and "a las 4, no a las 3" too.
 _TAKEN_BACK = lazy_regex(
-    r"\b(at|by|um|à|a las) \d{1,2}(?::[0-5]\d)?,? (?:no|nein|ne|nee|non|oh|ach|sorry|wait|pardon|perdón)\b[\w ,']{0,24}?"
+    r"\b(at|by|um|à|a las) \d{1,2}(?::[0-5]\d)?,? (?:no(?! a las? )|nein|ne|nee|non|oh|ach|sorry|wait|pardon|perdón)\b[\w ,']{0,24}?"
     r" (\d{1,2}(?::[0-5]\d)?)\b(?! ?(?:%|(?:min|hour|stund|uur|heur|hora|kg|euro|pound)))",
     re.IGNORECASE,
 )

@@ -7,7 +7,7 @@ import re
 from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
-from assistant.models.offline.cues import fold, read_cues
+from assistant.models.offline.cues import TEA, fold, read_cues
 
 _ORDINARY_LISTS = frozenset(
     [
@@ -59,7 +59,7 @@ _ORDINARY_LISTS = frozenset(
     ]
 )
 _LIST = lazy_regex(
-    r"(?:\b(?:zu[rm]|auf|in|von|an|aus|from|to|on|onto|off|into|of|a|sur|dans|de|en|del|al|la|mi|ma|my|the|die|der|das|den"
+    r"(?:\b(?:zu[rm]|auf|fur|for|pour|para|in|von|an|aus|from|to|on|onto|off|into|of|a|sur|dans|de|en|del|al|la|mi|ma|my|the|die|der|das|den"
     r"|dem|meine[rnm]?|mes|mis|las?|los|les|our|unsere[rn]?|notre|nos|nuestr[oa]s?|ne|parmi|entre|eine[rn]?|une|una|un|einen|nen|->|=>|→)\s+)*"
     r"(?:\b(?P<plain2>to-?\s?do-?\s?list[es]?)\b|\b(?P<de>\w+?)s?(?:[- ])?(?:zettel|liste)\b(?! (?:de|des|d'|pour)\b)"
     r"(?: (?P<after>vacances|bricolage|courses|valise|noel|travail|maison|voyage|cadeaux|anniversaire|jardin)\b)?"
@@ -279,7 +279,7 @@ def without_lists(text: str) -> str:
     plain = " ".join(text.split())
     for pattern in (_LIST, _SHOPPING):
         # Tea is no article.
-        folded = fold(re.sub("th(?:é|É)", "th~", plain, flags=re.IGNORECASE))
+        folded = fold(TEA.sub(lambda match: f"{match[0][:-1]}~", plain))
         for match in reversed(list(pattern.finditer(folded))):
             plain = f"{plain[: match.start()]} {plain[match.end() :]}"
     return " ".join(plain.split())
@@ -311,7 +311,7 @@ def _two_tasks(text: str) -> list[str]:
 def tidy_item(text: str) -> str:
     """A thing without its article and what stands around it."""
     words = text.strip(" .,;:!?\"'“”„-").split()
-    while len(words) > 1 and fold(words[0]) in read_cues().articles and words[0].lower() != "thé":
+    while len(words) > 1 and fold(words[0]) in read_cues().articles and not TEA.fullmatch(words[0]):
         words = words[1:]
     item = " ".join(words)
     return re.sub(r"^(?:d'|l'|de l')(?=\w)", "", item, flags=re.IGNORECASE)
@@ -373,7 +373,8 @@ def _without_order(clause: str) -> str:
     words = re.findall(r"\w+", fold(clause[puts.end() :] if puts else clause))
     return (
         clause
-        if re.search(r"(?i:\bthé\b)|\s[A-ZÀ-Ý]", clause)
+        if TEA.search(clause)
+        or re.search(r"\s[A-ZÀ-Ý]", clause)
         or any(word not in orders.order_words and not word.isdigit() for word in words)
         else ""
     )

@@ -56,6 +56,8 @@ def intent_of_form(
     """The intent that the form alone tells; "" where it tells none."""
     folded, times = fold(text), find_times(text)
     waiting = [item for item in items if not item.done]
+    if _was_not_done(text, folded, waiting, [item for item in items if item.done and item.kind == "todo"]):
+        return "reopen"
     return _intent_at_once(text, folded, times, waiting, context, likeliest, corrects=corrects) or _intent_of_rest(
         text, folded, times, waiting, context, likeliest, corrects=corrects
     )
@@ -227,6 +229,15 @@ def _has_done(text: str, folded: str, named: Sequence[ListedItem], waiting: Sequ
     words = content_words(text)
     only_these = len(words) <= sum(count_hits(words, item) for item in found) + 1
     return bool(found) and says("perfect", folded) and only_these and all(item.kind == "todo" for item in found)
+
+
+def _was_not_done(text: str, folded: str, waiting: Sequence[ListedItem], done: Sequence[ListedItem]) -> bool:
+    """Whether somebody says that they have not done what only a ticked to-do names: "didn't buy the tea after all"."""
+    words = subject_words(without_lists(text)) if done and says("not_done", folded) else []
+    if not words or "?" in text or matching(words, waiting):
+        return False
+    found = matching(words, done)
+    return len(found) == 1 and len(words) <= count_hits(words, found[0]) + 1
 
 
 def _says_done(text: str, named: Sequence[ListedItem]) -> bool:

@@ -14,9 +14,9 @@ from assistant.core.dataclass import dataclass
 from assistant.core.quoting import quote_text
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
-from assistant.core.time_readers import TimePiece
+from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import day_range
-from assistant.models.offline.cues import clauses, fold, read_cues, says
+from assistant.models.offline.cues import TEA, clauses, fold, read_cues, says
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import (
     ListedItem,
@@ -149,7 +149,9 @@ def _at_place(folded: str, shown: Sequence[ListedItem]) -> ListedItem | None:
 
 def content_words(text: str) -> list[str]:
     """The words that may name what a sentence is about."""
-    folded = fold(find_times(without_lists(text)).words)
+    folded = fold(TEA.sub("tee", find_times(without_lists(text)).words))
+    if length := find_length(folded):
+        folded = f"{folded[: length.start]} {folded[length.end :]}"
     for name in (
         "sense_drop",
         "sense_done",
