@@ -151,7 +151,7 @@ _IN_ROW = lazy_regex(r"\b(?:" + "|".join(_WHOLE_NAMES) + r")\b\.?", re.IGNORECAS
 # A single short name is a day directly before an hour or part of the day: "so 14 Uhr", "do. abends", "sat 11am".
 _BEFORE_HOUR = lazy_regex(
     r"(?<![\w'])(?:(mon|tues?|wed|thurs?|thu|fri|sat|sun)\.? (?=\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\d{1,2}[:.]\d\d\b|[0-2]\d[0-5]\d\b)"
-    r"|(mo|di|mi|do|fr|sa|so)\.? (?=(?:um )?\d{1,2}(?:[:.]\d\d)? ?uhr\b|\d{1,2}:\d\d\b|(?:abend|nachmittag|morgen|vormittag|mittag)s?\b)"
+    r"|(mo|di|mi|do|fr|sa|so)\.? (?=(?:(?<!so )um )?\d{1,2}(?:[:.]\d\d)? ?uhr\b|\d{1,2}:\d\d\b|(?:abend|nachmittag|morgen|vormittag|mittag)s?\b)"
     r"|(lun|mar|mer|jeu|ven|sam|dim|mie|jue|vie|sab|dom)\.? (?=(?:à |a las )?\d{1,2}(?: ?h|:\d\d\b)))",
     re.IGNORECASE,
 )

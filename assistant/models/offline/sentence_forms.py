@@ -7,6 +7,7 @@ What always holds: a form decides only where something is there that it can be a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
@@ -28,7 +29,7 @@ from assistant.models.offline.order_signs import (
     names_what_orders_are_about,
     tells_need,
 )
-from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day
+from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day, tells_of_cancelled
 from assistant.models.offline.plans import PlanContext, find_last_changed
 from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
@@ -132,6 +133,8 @@ def _intent_of_rest(
         return "drop"
     if likeliest == "statement" and not (asks or times.pieces) and _calls_off(folded, text, named):
         return "drop"
+    if not asks and tells_of_cancelled(text) and _is_that(text, times, named, context.now):
+        return "drop"
     belongs = likeliest == "move" or _BELONGS.search(folded) is not None
     if belongs and not (times.pieces or asks) and _names_other_list(text, named):
         return "relist"
@@ -185,6 +188,15 @@ def _calls_off(folded: str, text: str, named: Sequence[ListedItem]) -> bool:
         return False
     rest = content_words(text)
     return bool(rest) and count_hits(rest, named[0]) == len(rest)
+
+
+def _is_that(text: str, times: FoundTimes, named: Sequence[ListedItem], now: datetime | None) -> bool:
+    """Whether all words and times of a sentence are those of one reminder."""
+    if len(named) != 1 or named[0].kind != "reminder" or now is None:
+        return False
+    words = content_words(text)
+    then = all(is_old_time(named[0], piece, times, now) for piece in times.pieces)
+    return then and bool(words) and count_hits(words, named[0]) == len(words)
 
 
 def _is_bare_alarm(folded: str, times: FoundTimes) -> bool:
