@@ -144,7 +144,7 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
         raise OtherAnswer(asks=True)  # "did I buy the milk" asks
     there = not_done(items)
     if not says("except", fold(text)) and not says("all", fold(text)):  # "got the milk, but there was no bread"
-        text = _without_missing(_BUT.split(text, maxsplit=1)[0])
+        text = _without_missing(_without_missing_side(text))
     todos = [item for item in there if item.kind == "todo"]
     targets = find_targets(text, todos, context, find_times(text), may_keep=True)
     if not targets and says_whole_list_done(text):
@@ -157,6 +157,12 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
     if any(item.often for item in found):
         raise OtherAnswer
     return (yield from _take_away(found, "complete"))
+
+
+def _without_missing_side(text: str) -> str:
+    """What stands before "but", or behind it where that was not to be had: "no pickles but got the ham"."""
+    before, *behind = _BUT.split(text, maxsplit=1)
+    return behind[0] if behind and _MISSING.search(fold(before)) and not _MISSING.search(fold(behind[0])) else before
 
 
 def _without_missing(text: str) -> str:

@@ -63,14 +63,14 @@ _LIST = lazy_regex(
     r"|dem|meine[rnm]?|mes|mis|las?|los|les|our|unsere[rn]?|notre|nos|nuestr[oa]s?|ne|parmi|entre|eine[rn]?|une|una|un|einen|nen|->|=>|→)\s+)*"
     r"(?:\b(?P<plain2>to-?\s?do-?\s?list[es]?)\b|\b(?P<de>\w+?)s?(?:[- ])?(?:zettel|liste)\b(?! (?:de|des|d'|pour)\b)"
     r"(?: (?P<after>vacances|bricolage|courses|valise|noel|travail|maison|voyage|cadeaux|anniversaire|jardin)\b)?"
-    r"|\b(?P<en>\w+(?:-\w+)+|\w+(?:[- ]\w+)?) lists?\b"
+    r"|\b(?P<en>\w+(?:-\w+)+|(?:(?<!\band )\w+[- ])?\w+) lists?\b"
     r"|\bliste (?:(?:de la|de l'|des|de|du|d'|pour (?:la |le |les |l')?)\s?|(?!\w+(?:er|ir|re)\b))"
     r"(?P<fr>(?!s'|stp|svp)\w+)"
     r"|\blista (?:(?:de la|de los|de las|del|de|para (?:la |el )?)\s?|(?!\w+[aei]r\b))(?P<es>\w+)"
     r"|\b(?P<plain>list|liste|lista|todos(?! l[oa]s\b)|to-dos|tasks|aufgaben|taches|tareas|(?<=my )(?:jobs|chores))\b)"
 )
 _SHOPPING = lazy_regex(
-    r"(?:(?:->|=>|→)\s*|\b(?:to|on|auf|a|aux?|sur|en|for|pour|fur|para|cote|beim?|zum) "
+    r"(?:(?:->|=>|→)\s*|\b(?:to|onto|into|on|auf|a|aux?|sur|en|for|pour|fur|para|cote|beim?|zum) "
     r"(?:the |la |les |los |die |den )?"
     r"|\b(?:de|von) (?:la |le )?)"
     r"(?P<name>shopping|groceries|grocery|einkauf(?:en|s)?|courses|compra|super|supermercado|mercado"

@@ -39,7 +39,10 @@ from assistant.models.offline.targets import (
 # An hour that is written as such is one of twenty-four; "4:30" without a word beside it may be of twelve.
 _OF_24 = lazy_regex(r"\d ?h\b|uhr|\b(?:0\d|\d\d):\d|heures?|horas?")
 _BARE_HOUR = lazy_regex(r"(?<![\w:.])(\d{1,2})(?![\w:.%]|\s*(?:eggs|kg|km|euro|min))")
-_LAST_HOUR = lazy_regex(rf"(?<!\bno )\b(?:to|auf|à|a|um|at|sur|a las) ({H})$", re.IGNORECASE)
+_LAST_HOUR = lazy_regex(
+    rf"(?<!\bno )(?<!\bquarter )(?<!\bfive )(?<!\bten )(?<!\btwenty )\b(?:to|auf|à|a|um|at|sur|a las) ({H})$",
+    re.IGNORECASE,
+)
 _ONE_NOT_OTHER = lazy_regex(
     rf"(?:\b(?:at|um|à|a las) )?\b({H}),? (?:not|nicht|pas|no) (?:at |um |à |a las )?({H})[\s.!]*$",
     re.IGNORECASE,

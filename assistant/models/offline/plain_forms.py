@@ -46,7 +46,8 @@ _DECLARES_DE = lazy_regex(
 )
 # "Omas Zug kommt am Freitag"
 _POSSESSED_DE = lazy_regex(
-    r"^[A-ZÄÖÜ][^\W\d_]+s [A-ZÄÖÜ][\w-]+ (?:ist|sind|hat|haben|kommt|kommen|beginnt|fängt|geht|fährt|fliegt|landet|startet)\b"
+    r"^[A-ZÄÖÜ][^\W\d_]+s [A-ZÄÖÜ][\w-]+"
+    r" (?:ist|sind|hat|haben|kommt|kommen|beginnt|fängt|geht|fährt|fliegt|landet|startet)\b"
 )
 # "The dentist is cancelled on Tuesday", "der Kurs am Montag fällt aus", "le dîner de vendredi est annulé".
 _IS_OFF = lazy_regex(
@@ -68,6 +69,8 @@ _ROMANCE_DAY = lazy_regex(
 )
 _GERMAN_DAY = lazy_regex(r"\b(?:heute?|(?:uber)?morgen|\w+tag|mittwoch|am|bis|zum|vor|dem|den|in|woche|wochenende)\b")
 _CAPITAL = lazy_regex(r"(?<= )[A-ZÄÖÜ][^\W\d_]*(?:en|ern|eln)$")
+# "Vire celui de vendredi", "die von heute schieben"
+_POINTS = lazy_regex(r"\b(?:celui|celle|ceux|celles)\b|^(?:von|vom) ")
 # What stands before a day, and belongs to it.
 _BY = lazy_regex(
     r"(?:\b(?:by|before|until|no later than|at the latest|the|end of|bis|vor|spätestens|zum|avant|pour|d'ici(?: à)?"
@@ -153,7 +156,7 @@ def duty_by_day(text: str, now: datetime | None) -> tuple[str, str] | None:
     if names_list(text) or says_any(_WANTS_REMINDER, fold(text)):
         return None
     thing = _thing_to_do(times, duty)
-    if not thing or says("to_be_somewhere", fold(thing)):
+    if not thing or says("to_be_somewhere", fold(thing)) or _POINTS.search(fold(thing)) or says("amend", fold(text)):
         return None
     is_german = match is not None and re.search(r"\b(?:ich|wir|muss)\b", match[0]) is not None
     return (thing, due) if not is_german or re.search(r"(?:en|ern|eln|tun)$", fold(thing)) else None

@@ -46,6 +46,7 @@ _A_NEW_ALARM = lazy_regex(
 _HEADS_TODO = lazy_regex(r"^(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s? ?: ?\S")
 _SHORT = 5
 _BY_SO_LONG = ("longer", "later_by", "earlier_by", "sooner")
+_INSTEAD = lazy_regex(r"\b(?:instead|rather|stattdessen|lieber|besser|plutot|mejor)\b")
 _BELONGS = lazy_regex(
     r"\b(?:should (?:be|go)|belongs?|goes?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?|pertenecen?)\b"
 )
@@ -135,7 +136,7 @@ def _intent_of_rest(
         return "drop"
     if not asks and tells_of_cancelled(text) and _is_that(text, times, named, context.now):
         return "drop"
-    belongs = likeliest == "move" or _BELONGS.search(folded) is not None
+    belongs = likeliest == "move" or _BELONGS.search(folded) is not None or _INSTEAD.search(folded) is not None
     if belongs and not (times.pieces or asks) and _names_other_list(text, named):
         return "relist"
     is_done = says("bare_done", folded) or (not times.pieces and _says_done(text, named))
@@ -295,7 +296,7 @@ def _moves(
     if alone and length and not times.has_clock and named[0].kind == "reminder" and says_any(_BY_SO_LONG, folded):
         return True
     whole = alone and bool(times.pieces)
-    told = likeliest in ("ask", "statement", "question") and (says("amend", folded) or bool(times.dropped))
+    told = likeliest in ("ask", "add", "statement", "question") and (says("amend", folded) or bool(times.dropped))
     # "Do the roses on Sunday", which are due on Saturday.
     days, now = times.of_kind("day"), context.now
     other_day = likeliest == "ask" and bool(days) and whole and bool(named[0].due)

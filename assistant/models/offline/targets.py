@@ -310,7 +310,10 @@ def _at_old_times(named: list[ListedItem], times: FoundTimes, now: datetime | No
 
 
 def _at_first_time(pool: Sequence[ListedItem], times: FoundTimes, now: datetime) -> list[ListedItem]:
-    for pieces in (times.dropped, times.pieces, times.pieces[:2], times.pieces[:1]):
+    days = [number for number, piece in enumerate(times.pieces) if piece.kind == "day"]
+    # Of two days the last is the new one: "move today's to tomorrow".
+    before = times.pieces[: days[-1]] if len(days) > 1 else ()
+    for pieces in (times.dropped, before, times.pieces, times.pieces[:2], times.pieces[:1]):
         if pieces and (there := items_at_times(pool, replace(times, pieces=tuple(pieces)), now)):
             return there
     return []
