@@ -238,6 +238,7 @@ OTHERWISE = [
     (["erinnere mich morgen um 15 Uhr an den Tierarzt"], "ich meinte 5, nicht 3", "2026-03-12 17:00"),
     (["rappelle-moi demain à 15h d'appeler le garage"], "je voulais dire 17, pas 15", "2026-03-12 17:00"),
     (["recuérdame mañana a las 15:00 llamar al taller"], "quería decir a las 17, no a las 15", "2026-03-12 17:00"),
+    (["recuérdame a las 20:00 dar de comer al gato"], "perdón, a las 20:30 no a las 20", "2026-03-11 20:30"),
     (["remind me on friday at 10 to sign the lease"], "push the lease to next week", "2026-03-20 10:00"),
     (["weck mich morgen um 6"], "weck mich eine halbe stunde später", "2026-03-12 06:30"),
     (["despiértame mañana a las 6"], "media hora más tarde", "2026-03-12 06:30"),
@@ -251,6 +252,41 @@ async def test_hours_lengths_and_weeks_alone_say_when_it_is_to_be_instead(tmp_pa
     for number, (given, said, due) in enumerate(OTHERWISE):
         *_, body = await answers_to(tmp_path / str(number), *given, said)
         assert due in body, (said, body)
+
+
+ANOTHER_LIST = [
+    ("add pickles to the shopping list", "pickles go on the party list instead", "party"),
+    ("ajoute des cornichons à la liste de courses", "mets plutôt les cornichons sur la liste fête", "fête"),
+    ("añade pepinillos a la lista de la compra", "los pepinillos mejor en la lista de la fiesta", "fiesta"),
+]
+
+
+async def test_what_belongs_on_another_list_keeps_its_words(tmp_path: Path) -> None:
+    for number, (given, said, name) in enumerate(ANOTHER_LIST):
+        before, moved = await answers_to(tmp_path / str(number), given, said)
+        thing = before.partition("- 1: ")[2].partition(" (")[0]
+        assert f"- 1: {thing} ({name})" in moved, moved
+
+
+GOT = [
+    ("add ham to the shopping list", "add pickles to the shopping list", "didnt find pickles but got ham"),
+    (
+        "setze Schinken auf die Einkaufsliste",
+        "setze Gurken auf die Einkaufsliste",
+        "Gurken gabs nicht aber Schinken hab ich",
+    ),
+    (
+        "añade jamón a la lista de la compra",
+        "añade pepinillos a la lista de la compra",
+        "no había pepinillos pero tengo el jamón",
+    ),
+]
+
+
+async def test_of_what_was_not_to_be_had_and_what_was_the_second_is_done(tmp_path: Path) -> None:
+    for number, said in enumerate(GOT):
+        *_, body = await answers_to(tmp_path / str(number), *said)
+        assert body.startswith("Completed: 1."), body
 
 
 UNDONE = [

@@ -44,7 +44,7 @@ _LAST_HOUR = lazy_regex(
     re.IGNORECASE,
 )
 _ONE_NOT_OTHER = lazy_regex(
-    rf"(?:\b(?:at|um|à|a las) )?\b({H}),? (?:not|nicht|pas|no) (?:at |um |à |a las )?({H})[\s.!]*$",
+    rf"(?:\b(?:at|um|à|a las) )?(?<![:.\d])\b({H}),? (?:not|nicht|pas|no) (?:at |um |à |a las )?({H})[\s.!]*$",
     re.IGNORECASE,
 )
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
