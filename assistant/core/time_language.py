@@ -144,7 +144,7 @@ LENGTH = (
     r"(?:\s?(?:min|mins|minutes?|minuten|minutos?)\b)?|(?P<andhalf> and a half| y media| et demie))?"
 )
 SPOKEN_LENGTH = (
-    r"(?:(?P<half>half (?:an )?hour|(?:einer? |eine )?halben? stunde|(?:une )?demie?-?\s?heure|media hora)"
+    r"(?:(?P<half>half (?:an )?hour|(?:einer? |eine |'?ner? )?halben? stunde|(?:une )?demie?-?\s?heure|media hora)"
     r"|(?P<threequarters>three quarters of an hour|(?:einer? )?dreiviertel ?stunde|trois quarts d'heure|tres cuartos de hora)"
     r"|(?P<quarter>(?:a )?quarter (?:of an )?hour|(?:einer? )?viertel ?stunde|un quart d'heure|(?:un )?cuarto de hora)"
     r"|(?P<seventyfive>an hour and a quarter|one and a quarter hours|(?:eineinviertel|funfviertel) stunden?|une heure et quart"
@@ -240,11 +240,11 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         r"\b(?:in|dans|en) (?:einer woche|a week|une semaine|una semana) (?=ab|from)(?:ab heute|from today|from now)\b",
     ),
     ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici|de aqui a) {LENGTH}(?: from (?:now|today)| ab heute)?(?!\w)"),
-    ("delta", rf"\b{LENGTH} (?:from (?:now|today)|ab heute|ab jetzt|hence)\b"),
+    ("delta", rf"\b(?:{SPOKEN_LENGTH}|{LENGTH}) (?:from (?:now|today)|ab heute|ab jetzt|hence)\b"),
     # clock times
     (
         "clock",
-        rf"(?<![:.\d])\b{GLUE}{{0,4}}(?P<by>half|quarter|(?:{N})(?: minutes)?) (?P<which>past|to|after) (?P<hour>{H})(?!:)(?: ?o'?clock)?(?P<ap> ?{AP})?",
+        rf"(?<![:.\d])\b{GLUE}{{0,4}}(?P<by>half|quarter|(?:{N})(?: minutes)?) (?P<which>past|to|after) (?P<hour>{H})(?!:\d| (?:of )?(?:{MONTH})\b)(?: ?o'?clock)?(?P<ap> ?{AP})?",
     ),
     (
         "clock",
@@ -276,7 +276,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "clock",
         rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}\b(?:um|at|ab|@|gegen|bis) ?(?P<hour10>\d{{1,2}})\.(?P<minute10>[0-5]\d)(?![.\d])(?: uhr)?(?P<ap10> ?{AP})?",
     ),
-    ("clock", rf"(?<![:.\d])\b{GLUE}{{0,4}}half (?P<halfhour>{H})(?!:)(?: ?o'?clock)?(?P<ap13> ?{AP})?"),
+    ("clock", rf"(?<![:.\d])\b{GLUE}{{0,4}}half (?P<halfhour>{H})(?!:\d)(?: ?o'?clock)?(?P<ap13> ?{AP})?"),
     (
         "clock",
         rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour14>\d{{1,2}})\.(?P<minute14>[0-5]\d)(?![.\d])(?:(?P<ap14> ?{AP})| uhr\b|(?= (?:in the|tomorrow|today|tonight|tmrw|tmr|morgen|heute)\b))",
@@ -293,7 +293,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("clock", r"\b(?:at|um|around|gegen) (?P<hour19>[01]\d|2[0-3])(?P<minute19>[0-5]\d)(?![\w.,:]\w|\w)"),
     (
         "clock",
-        rf"\b(?:when it'?s|wenn es|quand il (?:est|sera)|cuando sean las) (?P<hour21>{H})(?= ?(?:tonight|today|this|in the|[,.]|ist\b))",
+        rf"\b(?:when it'?s|wenn es|quand il (?:est|sera)|cuando sean las) (?P<hour21>{H})(?= ?(?:tonight|today|this|in the|[,.]|ist\b|$))",
     ),
     (
         "clock",
@@ -330,7 +330,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "weekday",
-        rf"\b{GLUE}{{0,4}}(?P<weekday>{DAY})(?: (?P<next>next week|nachste[nr]? woche|de la semaine prochaine|prochaine?|proximo|(?:que|q) viene|de la semana (?:que|q) viene|de la proxima semana|d'apres|suivant|siguiente|danach|after(?: that)?(?= at | same|$)))?",
+        rf"\b{GLUE}{{0,4}}(?P<afternext>ue?ber-?nachste[nrsm]? )?(?P<weekday>{DAY})(?: (?P<next>next week|nachste[nr]? woche|de la semaine prochaine|prochaine?|proximo|(?:que|q) viene|de la semana (?:que|q) viene|de la proxima semana|d'apres|after next|suivant|siguiente|danach|after(?: that)?(?= at | same|$)))?",
     ),
     ("part", rf"\b(?:tonight|tonite|2nite|heute? (?:abend|nacht)|ce soir|esta noche|cette nuit)\b|{PART}"),
     (

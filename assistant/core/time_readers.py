@@ -223,7 +223,7 @@ def _read_weekday(match: re.Match[str]) -> TimePiece:
     day = DAY_CODES.index(_weekday_of(match["weekday"]))
     words = match["next"] or ""
     of_next_week = "nextweek" if re.search("week|woche|sema", words) else ""
-    if re.match("d'apres|suivant|siguiente|danach|after", words):
+    if match["afternext"] or re.match("d'apres|suivant|siguiente|danach|after", words):
         return TimePiece("day", match.start(), match.end(), weekday=day, weeks=1)
     is_coming = bool(words) or _COMING.search(match[0]) is not None
     return TimePiece("day", match.start(), match.end(), weekday=day, part=of_next_week, is_coming=is_coming)

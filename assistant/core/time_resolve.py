@@ -89,7 +89,9 @@ def _moment(found: FoundTimes, now: datetime, moved: datetime | None, clock: tim
         return _start(found, now, clock, moved)
     span = next((piece for piece in found.of_kind("span") if piece.part in ("weekend", "nextweek")), None)
     if day is None and span is not None:
-        day = TimePiece("day", 0, 0, weekday=5 if span.part == "weekend" else 0)
+        # What is moved to next week keeps its day of the week.
+        weekday = 5 if span.part == "weekend" else moved.weekday() if moved else 0
+        day = TimePiece("day", 0, 0, weekday=weekday, part="" if span.part == "weekend" else span.part)
     hour = clock or (moved.time() if moved else time(DEFAULT_HOUR))
     if day is not None:
         return _on_day(day, hour, now)

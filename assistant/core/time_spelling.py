@@ -151,7 +151,7 @@ _IN_ROW = lazy_regex(r"\b(?:" + "|".join(_WHOLE_NAMES) + r")\b\.?", re.IGNORECAS
 # A single short name is a day directly before an hour or part of the day: "so 14 Uhr", "do. abends", "sat 11am".
 _BEFORE_HOUR = lazy_regex(
     r"(?<![\w'])(?:(mon|tues?|wed|thurs?|thu|fri|sat|sun)\.? (?=\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\d{1,2}[:.]\d\d\b|[0-2]\d[0-5]\d\b)"
-    r"|(mo|di|mi|do|fr|sa|so)\.? (?=(?:um )?\d{1,2}(?:[:.]\d\d)? ?uhr\b|\d{1,2}:\d\d\b|(?:abend|nachmittag|morgen|vormittag|mittag)s?\b)"
+    r"|(mo|di|mi|do|fr|sa|so)\.? (?=(?:(?<!so )um )?\d{1,2}(?:[:.]\d\d)? ?uhr\b|\d{1,2}:\d\d\b|(?:abend|nachmittag|morgen|vormittag|mittag)s?\b)"
     r"|(lun|mar|mer|jeu|ven|sam|dim|mie|jue|vie|sab|dom)\.? (?=(?:à |a las )?\d{1,2}(?: ?h|:\d\d\b)))",
     re.IGNORECASE,
 )
@@ -179,9 +179,9 @@ _SPOKEN_DIGITS = lazy_regex(
     r"\b(at|by|till?|until|for|um|ab|gegen|à|vers|las) (\d{1,2}) ([0-5]\d)\b(?! ?(?:%|\w*(?:min|h|kg|km|g|ml|euros?|pounds?)\b))",
     re.IGNORECASE,
 )
-# "At 3, no wait, make it 4" is at 4.
+# "At 3, no wait, make it 4" is at 4; and "a las 4, no a las 3" too.
 _TAKEN_BACK = lazy_regex(
-    r"\b(at|by|um|à|a las) \d{1,2}(?::[0-5]\d)?,? (?:no|nein|ne|nee|non|oh|ach|sorry|wait|pardon|perdón)\b[\w ,']{0,24}?"
+    r"\b(at|by|um|à|a las) \d{1,2}(?::[0-5]\d)?,? (?:no(?! a las? )|nein|ne|nee|non|oh|ach|sorry|wait|pardon|perdón)\b[\w ,']{0,24}?"
     r" (\d{1,2}(?::[0-5]\d)?)\b(?! ?(?:%|(?:min|hour|stund|uur|heur|hora|kg|euro|pound)))",
     re.IGNORECASE,
 )

@@ -149,3 +149,155 @@ async def test_what_is_said_to_be_done_is_ticked_off_where_it_is_on_a_list(tmp_p
 async def test_what_is_said_to_be_done_and_is_on_no_list_is_noted(tmp_path: Path) -> None:
     bodies = await answers_to(tmp_path, *(said for _, said in DONE), "the tax return is done")
     assert [body.startswith("Noted.") for body in bodies] == [True] * len(bodies), bodies
+
+
+OPEN = [
+    "die Praxis macht um 8 auf",
+    "der Laden macht um 20 Uhr zu",
+    "Omas Zug kommt am Freitag um 15:10",
+    "vino el técnico y cambió el termostato",
+]
+
+
+async def test_when_something_opens_is_no_order(tmp_path: Path) -> None:
+    bodies = await answers_to(tmp_path, *OPEN)
+    assert [body for body in bodies if not body.startswith("Noted.")] == []
+
+
+async def test_what_is_to_be_moved_in_the_house_is_refused_plainly(tmp_path: Path) -> None:
+    said = ("die Rollläden hochfahren", "das Garagentor zumachen", "die Heizung runterdrehen")
+    bodies = await answers_to(tmp_path, *said)
+    assert [body for body in bodies if not body.startswith("I can't do that")] == []
+
+
+async def test_what_is_told_of_a_day_right_after_a_cancelled_timer_is_noted(tmp_path: Path) -> None:
+    timer = ("set a timer for 10 minutes", "cancel the timer")
+    for number, told in enumerate(("the dentist is on Tuesday at 3", "dentist on Tuesday at 3")):
+        *_, body = await answers_to(tmp_path / str(number), *timer, told)
+        assert body.startswith("Noted. It is in your agenda on Tuesday 2026-03-17 15:00."), body
+
+
+CORRECTED = [
+    ("das Auto steht in der Garage Nord", "Korrektur: das Auto steht in der Garage Süd", "wo steht das Auto?"),
+    ("the spare key is in the shed", "Correction: the spare key is in the attic", "where is the spare key?"),
+    ("le vélo est à la cave", "correction : le vélo est au garage", "où est le vélo ?"),
+    ("la moto está en el patio", "corrección: la moto está en el garaje", "¿dónde está la moto?"),
+]
+
+
+async def test_what_is_headed_as_a_correction_replaces_what_was_told(tmp_path: Path) -> None:
+    for number, (told, put_right, asked) in enumerate(CORRECTED):
+        _, corrected, answer = await answers_to(tmp_path / str(number), told, put_right, asked)
+        assert corrected.startswith("Noted. It replaces what you told me") and told in corrected, corrected
+        assert put_right in answer, answer
+        assert told not in answer.replace(put_right, ""), answer
+
+
+async def test_a_correction_of_an_hour_moves_the_reminder(tmp_path: Path) -> None:
+    _, body = await answers_to(tmp_path, "remind me of the train at 15:10 tomorrow", "Korrektur: um 16:10")
+    assert body.startswith('Reminder 1 is changed: "train", Thursday 2026-03-12 16:10'), body
+
+
+OFF = [
+    "the dentist is cancelled on Tuesday",
+    "der Zahnarzt am Dienstag fällt aus",
+    "le dîner de vendredi est annulé",
+    "la cena del viernes está cancelada",
+]
+
+
+async def test_what_does_not_take_place_and_was_never_set_is_answered_in_one_line(tmp_path: Path) -> None:
+    bodies = await answers_to(tmp_path, *OFF)
+    assert [body.partition("\n")[0] for body in bodies] == ["Noted. No reminder or to-do was changed."] * len(OFF)
+
+
+async def test_what_does_not_take_place_is_taken_out_of_the_agenda(tmp_path: Path) -> None:
+    *_, told = await answers_to(tmp_path / "told", "dentist on Tuesday at 3", OFF[0], "what is on tuesday")
+    assert told.startswith("Nothing is planned for Tuesday 2026-03-17."), told
+    _, cancelled = await answers_to(tmp_path / "set", "remind me of the dentist on tuesday at 9", OFF[0])
+    assert cancelled.startswith('Reminder 1 is cancelled: "dentist"'), cancelled
+
+
+DAYS = [
+    ("we're in Rome from 3 to 10 April", "what is on on 5 April"),
+    ("wir sind vom 3. bis 10. April in Rom", "was ist am 5. April"),
+    ("on est à Rome du 3 au 10 avril", "qu'est-ce que j'ai le 5 avril"),
+    ("estamos en Roma del 3 al 10 de abril", "qué tengo el 5 de abril"),
+]
+
+
+async def test_what_lasts_some_days_stands_in_the_agenda_on_each_without_an_hour(tmp_path: Path) -> None:
+    for number, (told, asked) in enumerate(DAYS):
+        _, day = await answers_to(tmp_path / str(number), told, asked)
+        assert day.startswith(f'Sunday 2026-04-05:\n- "{told}"'), day
+
+
+OTHERWISE = [
+    (["remind me tomorrow at 3pm to call the vet"], "make the vet one 4:30 instead", "2026-03-12 16:30"),
+    (["remind me tomorrow at 3pm to call the vet"], "i meant 5, not 3", "2026-03-12 17:00"),
+    (["erinnere mich morgen um 15 Uhr an den Tierarzt"], "ich meinte 5, nicht 3", "2026-03-12 17:00"),
+    (["rappelle-moi demain à 15h d'appeler le garage"], "je voulais dire 17, pas 15", "2026-03-12 17:00"),
+    (["recuérdame mañana a las 15:00 llamar al taller"], "quería decir a las 17, no a las 15", "2026-03-12 17:00"),
+    (["recuérdame a las 20:00 dar de comer al gato"], "perdón, a las 20:30 no a las 20", "2026-03-11 20:30"),
+    (["remind me on friday at 10 to sign the lease"], "push the lease to next week", "2026-03-20 10:00"),
+    (["weck mich morgen um 6"], "weck mich eine halbe stunde später", "2026-03-12 06:30"),
+    (["despiértame mañana a las 6"], "media hora más tarde", "2026-03-12 06:30"),
+    (["réveille-moi demain à 6h"], "une demi-heure plus tard", "2026-03-12 06:30"),
+    ([], "erinner mich übernächsten Montag an Omas Karte", "2026-03-23 09:00"),
+    ([], "every weekday at twenty to eight: pack lunchboxes. remind me", "2026-03-12 07:40"),
+]
+
+
+async def test_hours_lengths_and_weeks_alone_say_when_it_is_to_be_instead(tmp_path: Path) -> None:
+    for number, (given, said, due) in enumerate(OTHERWISE):
+        *_, body = await answers_to(tmp_path / str(number), *given, said)
+        assert due in body, (said, body)
+
+
+ANOTHER_LIST = [
+    ("add pickles to the shopping list", "pickles go on the party list instead", "party"),
+    ("ajoute des cornichons à la liste de courses", "mets plutôt les cornichons sur la liste fête", "fête"),
+    ("añade pepinillos a la lista de la compra", "los pepinillos mejor en la lista de la fiesta", "fiesta"),
+]
+
+
+async def test_what_belongs_on_another_list_keeps_its_words(tmp_path: Path) -> None:
+    for number, (given, said, name) in enumerate(ANOTHER_LIST):
+        before, moved = await answers_to(tmp_path / str(number), given, said)
+        thing = before.partition("- 1: ")[2].partition(" (")[0]
+        assert f"- 1: {thing} ({name})" in moved, moved
+
+
+GOT = [
+    ("add ham to the shopping list", "add pickles to the shopping list", "didnt find pickles but got ham"),
+    (
+        "setze Schinken auf die Einkaufsliste",
+        "setze Gurken auf die Einkaufsliste",
+        "Gurken gabs nicht aber Schinken hab ich",
+    ),
+    (
+        "añade jamón a la lista de la compra",
+        "añade pepinillos a la lista de la compra",
+        "no había pepinillos pero tengo el jamón",
+    ),
+]
+
+
+async def test_of_what_was_not_to_be_had_and_what_was_the_second_is_done(tmp_path: Path) -> None:
+    for number, said in enumerate(GOT):
+        *_, body = await answers_to(tmp_path / str(number), *said)
+        assert body.startswith("Completed: 1."), body
+
+
+UNDONE = [
+    ("add tea to the shopping list", "got the tea", "didn't get the tea after all"),
+    ("setze Tee auf die Einkaufsliste", "Tee gekauft", "den Tee hab ich doch nicht bekommen"),
+    ("ajoute du thé à la liste de courses", "j'ai acheté le thé", "finalement j'ai pas pris le thé"),
+    ("añade té a la lista de la compra", "ya compré el té", "al final no compré el té"),
+]
+
+
+async def test_what_was_not_done_after_all_is_open_again(tmp_path: Path) -> None:
+    for number, said in enumerate(UNDONE):
+        _, done, undone = await answers_to(tmp_path / str(number), *said)
+        assert done.startswith("Completed: 1") and undone.startswith("Reopened: 1"), (done, undone)

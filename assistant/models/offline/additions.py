@@ -13,7 +13,6 @@ from assistant.core.time_language import H
 from assistant.core.time_pieces import FoundTimes, are_joined, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
-from assistant.models.offline.changes import move
 from assistant.models.offline.cues import fold, says
 from assistant.models.offline.lists import (
     ListPart,
@@ -25,6 +24,7 @@ from assistant.models.offline.lists import (
     todo_items,
 )
 from assistant.models.offline.matching import ListedItem, count_hits
+from assistant.models.offline.moves import move
 from assistant.models.offline.order_signs import SAME_AGAIN
 from assistant.models.offline.plain_forms import duty_by_day
 from assistant.models.offline.plans import MOMENT, OtherAnswer, Plan, PlanContext, call_tool, describe_todos

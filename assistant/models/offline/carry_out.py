@@ -17,12 +17,13 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.additions import add, remind
 from assistant.models.offline.agenda_answers import ask, look_up
-from assistant.models.offline.changes import complete, drop, move, relist, undate
+from assistant.models.offline.changes import complete, drop
 from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
 from assistant.models.offline.mood import tells_without_subject
+from assistant.models.offline.moves import move, relist, spell_hours, undate
 from assistant.models.offline.order_signs import (
     DOUBTFUL,
     LIKELY,
@@ -134,8 +135,10 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
         text
     ):  # "no, on Thursday" is about what was just said, and about nothing before it
         context = replace(context, earlier=[call for call in context.earlier if call.is_latest])
-        if not find_last_changed(context)[1]:
+        kind, changed = find_last_changed(context)
+        if not changed:
             raise OtherAnswer
+        text = spell_hours(text) if kind == "reminder" else text
     text = spell_lists(text, ())
     items = yield from _read_what_counts(text, context)
     text = spell_lists(text, {item.list for item in items if item.list})

@@ -22,6 +22,8 @@ _CLAUSES = lazy_regex(
     r"|porque|que ya|ya que|so|also|donc|asi que|dass)\s+",
     re.IGNORECASE,
 )
+# "Thé" and "té" are things; without their accents they are small words.
+TEA = lazy_regex(r"\bth?é\b", re.IGNORECASE)
 CUES_FILE = Path(__file__).with_name("cues.toml")
 
 

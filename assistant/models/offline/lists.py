@@ -7,7 +7,7 @@ import re
 from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
-from assistant.models.offline.cues import fold, read_cues
+from assistant.models.offline.cues import TEA, fold, read_cues
 
 _ORDINARY_LISTS = frozenset(
     [
@@ -59,18 +59,18 @@ _ORDINARY_LISTS = frozenset(
     ]
 )
 _LIST = lazy_regex(
-    r"(?:\b(?:zu[rm]|auf|in|von|an|aus|from|to|on|onto|off|into|of|a|sur|dans|de|en|del|al|la|mi|ma|my|the|die|der|das|den"
+    r"(?:\b(?:zu[rm]|auf|fur|for|pour|para|in|von|an|aus|from|to|on|onto|off|into|of|a|sur|dans|de|en|del|al|la|mi|ma|my|the|die|der|das|den"
     r"|dem|meine[rnm]?|mes|mis|las?|los|les|our|unsere[rn]?|notre|nos|nuestr[oa]s?|ne|parmi|entre|eine[rn]?|une|una|un|einen|nen|->|=>|→)\s+)*"
     r"(?:\b(?P<plain2>to-?\s?do-?\s?list[es]?)\b|\b(?P<de>\w+?)s?(?:[- ])?(?:zettel|liste)\b(?! (?:de|des|d'|pour)\b)"
     r"(?: (?P<after>vacances|bricolage|courses|valise|noel|travail|maison|voyage|cadeaux|anniversaire|jardin)\b)?"
-    r"|\b(?P<en>\w+(?:-\w+)+|\w+(?:[- ]\w+)?) lists?\b"
+    r"|\b(?P<en>\w+(?:-\w+)+|(?:(?<!\band )\w+[- ])?\w+) lists?\b"
     r"|\bliste (?:(?:de la|de l'|des|de|du|d'|pour (?:la |le |les |l')?)\s?|(?!\w+(?:er|ir|re)\b))"
     r"(?P<fr>(?!s'|stp|svp)\w+)"
     r"|\blista (?:(?:de la|de los|de las|del|de|para (?:la |el )?)\s?|(?!\w+[aei]r\b))(?P<es>\w+)"
     r"|\b(?P<plain>list|liste|lista|todos(?! l[oa]s\b)|to-dos|tasks|aufgaben|taches|tareas|(?<=my )(?:jobs|chores))\b)"
 )
 _SHOPPING = lazy_regex(
-    r"(?:(?:->|=>|→)\s*|\b(?:to|on|auf|a|aux?|sur|en|for|pour|fur|para|cote|beim?|zum) "
+    r"(?:(?:->|=>|→)\s*|\b(?:to|onto|into|on|auf|a|aux?|sur|en|for|pour|fur|para|cote|beim?|zum) "
     r"(?:the |la |les |los |die |den )?"
     r"|\b(?:de|von) (?:la |le )?)"
     r"(?P<name>shopping|groceries|grocery|einkauf(?:en|s)?|courses|compra|super|supermercado|mercado"
@@ -279,7 +279,7 @@ def without_lists(text: str) -> str:
     plain = " ".join(text.split())
     for pattern in (_LIST, _SHOPPING):
         # Tea is no article.
-        folded = fold(re.sub("th(?:é|É)", "th~", plain, flags=re.IGNORECASE))
+        folded = fold(TEA.sub(lambda match: f"{match[0][:-1]}~", plain))
         for match in reversed(list(pattern.finditer(folded))):
             plain = f"{plain[: match.start()]} {plain[match.end() :]}"
     return " ".join(plain.split())
@@ -311,7 +311,7 @@ def _two_tasks(text: str) -> list[str]:
 def tidy_item(text: str) -> str:
     """A thing without its article and what stands around it."""
     words = text.strip(" .,;:!?\"'“”„-").split()
-    while len(words) > 1 and fold(words[0]) in read_cues().articles and words[0].lower() != "thé":
+    while len(words) > 1 and fold(words[0]) in read_cues().articles and not TEA.fullmatch(words[0]):
         words = words[1:]
     item = " ".join(words)
     return re.sub(r"^(?:d'|l'|de l')(?=\w)", "", item, flags=re.IGNORECASE)
@@ -373,7 +373,8 @@ def _without_order(clause: str) -> str:
     words = re.findall(r"\w+", fold(clause[puts.end() :] if puts else clause))
     return (
         clause
-        if re.search(r"(?i:\bthé\b)|\s[A-ZÀ-Ý]", clause)
+        if TEA.search(clause)
+        or re.search(r"\s[A-ZÀ-Ý]", clause)
         or any(word not in orders.order_words and not word.isdigit() for word in words)
         else ""
     )

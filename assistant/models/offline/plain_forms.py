@@ -44,6 +44,19 @@ _DECLARES_DE = lazy_regex(
     r"(?:^|[:,] )(?:der|die|das|mein\w*|unser\w*) [^\W\d_]+(?: (?:von|der|des|im|am|in) [^\W\d_]+){0,2}"
     r" (?!(?:nicht|erst|jetzt|statt|fast|selbst|seit|mit|bitte)\b)[^\W\d_]{2,}t\b(?= \S)(?!.*\bbitte\b)"
 )
+# "Omas Zug kommt am Freitag"
+_POSSESSED_DE = lazy_regex(
+    r"^[A-ZÄÖÜ][^\W\d_]+s [A-ZÄÖÜ][\w-]+"
+    r" (?:ist|sind|hat|haben|kommt|kommen|beginnt|fängt|geht|fährt|fliegt|landet|startet)\b"
+)
+# "The dentist is cancelled on Tuesday", "der Kurs am Montag fällt aus", "le dîner de vendredi est annulé".
+_IS_OFF = lazy_regex(
+    r"^(?!(?:i|we|ich|wir|je|on|nous|yo)\b)[^?:]{3,60} (?:(?:is|are|was|were|has been|have been|got) (?:now )?"
+    r"(?:cancell?ed|called off|off)\b(?! (?:the|my|list))"
+    r"|(?:fallt|fallen)(?: \w+){0,3} (?:aus|flach)$|(?:ist|sind|wurden?)(?: \w+){0,3} (?:abgesagt|gestrichen)\b"
+    r"|(?:est|sont|a ete|ont ete) annule|tombent? a l'eau|(?:esta|estan|ha sido|han sido|queda|fue) (?:cancelad|anulad)"
+    r"|se (?:cancela|anula|suspende))"
+)
 # Meals and other nouns that end like what is to be done; in German, what is written with a capital.
 _NOUN = lazy_regex(
     r"^(?:diner|dejeuner|petit[- ]dejeuner|gouter|souper|atelier|loyer|alquiler|taller)\b"
@@ -56,6 +69,8 @@ _ROMANCE_DAY = lazy_regex(
 )
 _GERMAN_DAY = lazy_regex(r"\b(?:heute?|(?:uber)?morgen|\w+tag|mittwoch|am|bis|zum|vor|dem|den|in|woche|wochenende)\b")
 _CAPITAL = lazy_regex(r"(?<= )[A-ZÄÖÜ][^\W\d_]*(?:en|ern|eln)$")
+# "Vire celui de vendredi", "die von heute schieben"
+_POINTS = lazy_regex(r"\b(?:celui|celle|ceux|celles)\b|^(?:von|vom) ")
 # What stands before a day, and belongs to it.
 _BY = lazy_regex(
     r"(?:\b(?:by|before|until|no later than|at the latest|the|end of|bis|vor|spätestens|zum|avant|pour|d'ici(?: à)?"
@@ -79,12 +94,19 @@ def has_plain_form(text: str) -> bool:
 
 def only_tells_of_new(text: str) -> bool:
     """Whether a sentence that names nothing that the person has only tells: it names a dated thing, or says that
-    something is done, or has a German subject with its verb where no order of this program is in it."""
+    something is done or does not take place, or has a German subject with its verb, and no order of this program."""
     folded = fold(text)
     if is_dated_thing(text) or (says("tells_done", folded) and bool(subject_words(text))):
         return True
+    if tells_of_cancelled(text) or ("?" not in text and _POSSESSED_DE.match(text)):
+        return True
     declared = None if "?" in text else _DECLARES_DE.search(folded)
     return declared is not None and rank_without_items(folded[declared.start() :].lstrip(":, "))[0][0] == "cannot"
+
+
+def tells_of_cancelled(text: str) -> bool:
+    """Whether a sentence says of something that it does not take place: "the dentist is cancelled on Tuesday"."""
+    return _IS_OFF.match(fold(text).strip(" .!")) is not None and not names_list(text) and bool(subject_words(text))
 
 
 def is_dated_thing(text: str) -> bool:
@@ -134,7 +156,7 @@ def duty_by_day(text: str, now: datetime | None) -> tuple[str, str] | None:
     if names_list(text) or says_any(_WANTS_REMINDER, fold(text)):
         return None
     thing = _thing_to_do(times, duty)
-    if not thing or says("to_be_somewhere", fold(thing)):
+    if not thing or says("to_be_somewhere", fold(thing)) or _POINTS.search(fold(thing)) or says("amend", fold(text)):
         return None
     is_german = match is not None and re.search(r"\b(?:ich|wir|muss)\b", match[0]) is not None
     return (thing, due) if not is_german or re.search(r"(?:en|ern|eln|tun)$", fold(thing)) else None

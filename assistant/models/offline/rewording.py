@@ -9,7 +9,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, read_cues
-from assistant.models.offline.lists import tidy_item, without_lists
+from assistant.models.offline.lists import is_same_list, list_names, tidy_item, without_lists
 from assistant.models.offline.matching import ListedItem, is_same, matching, subject_words, words_of
 from assistant.models.offline.plans import OtherAnswer, Plan, PlanContext, ask_which, call_tool, describe_todos
 from assistant.models.offline.targets import find_targets
@@ -84,10 +84,20 @@ def _plain(text: str) -> str:
     return " ".join(re.sub('[«»„“”"]', " ", text).split()).strip(" .!?")
 
 
+# "Pas trouvé les cornichons mais j'ai le jambon"
+_HAS_OTHER = lazy_regex(
+    r"\b(?:but|aber|mais|pero) (?:i )?(?:got|have|hab\w*|j'ai|on a|tengo|tenemos|cog\w+|compr\w+)\b"
+)
+
+
 def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
     """Whether a sentence says words of a thing that is there, and which others are to be in their place."""
     plain = _plain(text)
-    return _find_swap(plain, items) is not None or _find_new_name(plain, items) is not None
+    swap = _find_swap(plain, items) or _find_new_name(plain, items)
+    if swap is None or _HAS_OTHER.search(fold(text)):
+        return False
+    # It may be for another list.
+    return all(is_same_list(swap[0].list, name) for name in filter(None, list_names(text)))
 
 
 def _find_swap(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:

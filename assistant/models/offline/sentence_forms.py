@@ -7,6 +7,7 @@ What always holds: a form decides only where something is there that it can be a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
@@ -28,7 +29,7 @@ from assistant.models.offline.order_signs import (
     names_what_orders_are_about,
     tells_need,
 )
-from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day
+from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day, tells_of_cancelled
 from assistant.models.offline.plans import PlanContext, find_last_changed
 from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
@@ -45,6 +46,7 @@ _A_NEW_ALARM = lazy_regex(
 _HEADS_TODO = lazy_regex(r"^(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s? ?: ?\S")
 _SHORT = 5
 _BY_SO_LONG = ("longer", "later_by", "earlier_by", "sooner")
+_INSTEAD = lazy_regex(r"\b(?:instead|rather|stattdessen|lieber|besser|plutot|mejor)\b")
 _BELONGS = lazy_regex(
     r"\b(?:should (?:be|go)|belongs?|goes?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?|pertenecen?)\b"
 )
@@ -56,6 +58,8 @@ def intent_of_form(
     """The intent that the form alone tells; "" where it tells none."""
     folded, times = fold(text), find_times(text)
     waiting = [item for item in items if not item.done]
+    if _was_not_done(text, folded, waiting, [item for item in items if item.done and item.kind == "todo"]):
+        return "reopen"
     return _intent_at_once(text, folded, times, waiting, context, likeliest, corrects=corrects) or _intent_of_rest(
         text, folded, times, waiting, context, likeliest, corrects=corrects
     )
@@ -130,7 +134,9 @@ def _intent_of_rest(
         return "drop"
     if likeliest == "statement" and not (asks or times.pieces) and _calls_off(folded, text, named):
         return "drop"
-    belongs = likeliest == "move" or _BELONGS.search(folded) is not None
+    if not asks and tells_of_cancelled(text) and _is_that(text, times, named, context.now):
+        return "drop"
+    belongs = likeliest == "move" or _BELONGS.search(folded) is not None or _INSTEAD.search(folded) is not None
     if belongs and not (times.pieces or asks) and _names_other_list(text, named):
         return "relist"
     is_done = says("bare_done", folded) or (not times.pieces and _says_done(text, named))
@@ -185,6 +191,15 @@ def _calls_off(folded: str, text: str, named: Sequence[ListedItem]) -> bool:
     return bool(rest) and count_hits(rest, named[0]) == len(rest)
 
 
+def _is_that(text: str, times: FoundTimes, named: Sequence[ListedItem], now: datetime | None) -> bool:
+    """Whether all words and times of a sentence are those of one reminder."""
+    if len(named) != 1 or named[0].kind != "reminder" or now is None:
+        return False
+    words = content_words(text)
+    then = all(is_old_time(named[0], piece, times, now) for piece in times.pieces)
+    return then and bool(words) and count_hits(words, named[0]) == len(words)
+
+
 def _is_bare_alarm(folded: str, times: FoundTimes) -> bool:
     """ "17 Uhr Wecker fürs Fitness": when it is to ring, and no verb that tells."""
     told = ("states", "tells_past", "teller", "of_oneself", "duty", "plans_oneself")
@@ -227,6 +242,15 @@ def _has_done(text: str, folded: str, named: Sequence[ListedItem], waiting: Sequ
     words = content_words(text)
     only_these = len(words) <= sum(count_hits(words, item) for item in found) + 1
     return bool(found) and says("perfect", folded) and only_these and all(item.kind == "todo" for item in found)
+
+
+def _was_not_done(text: str, folded: str, waiting: Sequence[ListedItem], done: Sequence[ListedItem]) -> bool:
+    """Whether somebody says that they have not done what only a ticked to-do names: "didn't buy the tea after all"."""
+    words = subject_words(without_lists(text)) if done and says("not_done", folded) else []
+    if not words or "?" in text or matching(words, waiting):
+        return False
+    found = matching(words, done)
+    return len(found) == 1 and len(words) <= count_hits(words, found[0]) + 1
 
 
 def _says_done(text: str, named: Sequence[ListedItem]) -> bool:
@@ -272,7 +296,7 @@ def _moves(
     if alone and length and not times.has_clock and named[0].kind == "reminder" and says_any(_BY_SO_LONG, folded):
         return True
     whole = alone and bool(times.pieces)
-    told = likeliest in ("ask", "statement", "question") and (says("amend", folded) or bool(times.dropped))
+    told = likeliest in ("ask", "add", "statement", "question") and (says("amend", folded) or bool(times.dropped))
     # "Do the roses on Sunday", which are due on Saturday.
     days, now = times.of_kind("day"), context.now
     other_day = likeliest == "ask" and bool(days) and whole and bool(named[0].due)

@@ -22,7 +22,9 @@ from assistant.core.quoting import (
 )
 from assistant.core.text import pluralize, shorten
 from assistant.models.offline.carry_out import MAYBE_AN_ORDER, UNCLEAR_ORDER, NoOrder, run_look_up, run_plan
+from assistant.models.offline.cues import fold, says_any
 from assistant.models.offline.file_answers import answer_from_files, search_files
+from assistant.models.offline.matching import subject_words
 from assistant.models.offline.order_signs import commands, is_likely_told, may_be_request, tells_need
 from assistant.models.offline.parse import (
     AboutMe,
@@ -144,7 +146,7 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
         is_open = isinstance(request.otherwise, Note) or may_be_request(request.text)
         in_doubt = (not step.sure and is_open) or commands(request.text)
         # What puts right what was just set, and is not understood, is no statement either.
-        in_doubt |= not is_likely_told(request.text) and changed_right_before(_plan_context(context))
+        in_doubt |= not is_likely_told(request.text) and _may_put_right(request.text, step, context)
         in_doubt &= step.names_item or not only_tells_of_new(request.text)
         if in_doubt and not isinstance(request.otherwise, Question):
             return UNCLEAR_ORDER if commands(request.text) else MAYBE_AN_ORDER
@@ -156,6 +158,14 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
             otherwise = replace(otherwise, is_plain=is_plain, is_task=is_task, names_item=step.names_item)
         return next_step(otherwise, results[step.used :], context)
     return step if isinstance(step, str) or step.tool in context.tools else _unavailable(_NEEDED_FOR[step.tool])
+
+
+def _may_put_right(text: str, told: NoOrder, context: StepContext) -> bool:
+    """Whether a sentence may be about what was changed right before it, rather than tell of something else."""
+    if not changed_right_before(_plan_context(context)):
+        return False
+    is_new = bool(subject_words(text)) and not (told.names_item or names_earlier(text, context.earlier))
+    return not (is_new and says_any(("forms", "states"), fold(text)))
 
 
 def _plan_context(context: StepContext) -> PlanContext:

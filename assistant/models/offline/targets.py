@@ -14,9 +14,9 @@ from assistant.core.dataclass import dataclass
 from assistant.core.quoting import quote_text
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
-from assistant.core.time_readers import TimePiece
+from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import day_range
-from assistant.models.offline.cues import clauses, fold, read_cues, says
+from assistant.models.offline.cues import TEA, clauses, fold, read_cues, says
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import (
     ListedItem,
@@ -149,7 +149,9 @@ def _at_place(folded: str, shown: Sequence[ListedItem]) -> ListedItem | None:
 
 def content_words(text: str) -> list[str]:
     """The words that may name what a sentence is about."""
-    folded = fold(find_times(without_lists(text)).words)
+    folded = fold(TEA.sub("tee", find_times(without_lists(text)).words))
+    if length := find_length(folded):
+        folded = f"{folded[: length.start]} {folded[length.end :]}"
     for name in (
         "sense_drop",
         "sense_done",
@@ -308,7 +310,10 @@ def _at_old_times(named: list[ListedItem], times: FoundTimes, now: datetime | No
 
 
 def _at_first_time(pool: Sequence[ListedItem], times: FoundTimes, now: datetime) -> list[ListedItem]:
-    for pieces in (times.dropped, times.pieces, times.pieces[:2], times.pieces[:1]):
+    days = [number for number, piece in enumerate(times.pieces) if piece.kind == "day"]
+    # Of two days the last is the new one: "move today's to tomorrow".
+    before = times.pieces[: days[-1]] if len(days) > 1 else ()
+    for pieces in (times.dropped, before, times.pieces, times.pieces[:2], times.pieces[:1]):
         if pieces and (there := items_at_times(pool, replace(times, pieces=tuple(pieces)), now)):
             return there
     return []
