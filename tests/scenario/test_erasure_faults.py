@@ -43,7 +43,7 @@ def home() -> Iterator[ErasureHome]:
         opened.close()
 
 
-@pytest.fixture(params=["files that may not grow", *(["a file system of 6 MB"] if can_mount() else [])])
+@pytest.fixture(params=["files that may not grow", *(["a file system of 8 MB"] if can_mount() else [])])
 def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FullableDisk]:
     of = file_size_limit if request.param == "files that may not grow" else mounted_disk
     place = tmp_path / "disk"

@@ -24,7 +24,7 @@ from tests.support.faulty_disk import FullableDisk, can_mount, file_size_limit, 
 from tests.support.scripted import RecordingBridge, ScriptedModel, ScriptStep, SteppingClock, owner_message
 
 LONG = "words that need room, " * 10_000 + "the end"
-DISKS = {"files that may not grow": file_size_limit} | ({"a file system of 4 MB": mounted_disk} if can_mount() else {})
+DISKS = {"files that may not grow": file_size_limit} | ({"a file system of 8 MB": mounted_disk} if can_mount() else {})
 
 
 @pytest.fixture(autouse=True)
@@ -126,12 +126,14 @@ async def test_a_message_that_cannot_be_kept_is_refused_in_a_clear_line_and_take
 ) -> None:
     async with lived(disk, "here I am") as it:
         disk.fill()
+        # More than there is room for in the database's write-ahead log, which is written again from its beginning.
+        message = LONG * 4
         with pytest.raises(StoreError) as refused:
-            await it.app.runtime.accept(owner_message(LONG, external_id="m1"))
+            await it.app.runtime.accept(owner_message(message, external_id="m1"))
         disk.free()
         assert is_clear(str(refused.value))
         assert not it.app.stores.conversation.sessions_waiting()
-        accepted = await it.app.runtime.accept(owner_message(LONG, external_id="m1"))
+        accepted = await it.app.runtime.accept(owner_message(message, external_id="m1"))
         await it.settled()
         assert not accepted.duplicate
         shortened, answer = it.bridge.bodies

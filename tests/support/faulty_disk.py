@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from structlog.testing import capture_logs
 
-SIZE = 6 << 20
+SIZE = 8 << 20
 _BLOCK = 1 << 16
 
 
