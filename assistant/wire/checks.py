@@ -19,9 +19,7 @@ from assistant.core.errors import AssistantError, StoreError
 from assistant.core.records import CountingTier
 from assistant.health.doctor import CheckedStores, DoctorDeps
 from assistant.models.offline.model import OfflineModel
-from assistant.settings.consistency import unknown_names
 from assistant.settings.home import Home
-from assistant.settings.sections import SettingsValues
 from assistant.settings.settings import Settings
 from assistant.spending.notices import render_notice
 from assistant.store.backup.folder import BackupFolder
@@ -33,6 +31,7 @@ from assistant.web.tcp_listener import listen_tcp
 from assistant.wire.memories import memory_store_settings
 from assistant.wire.models import ModelDeps, ask_test_question
 from assistant.wire.sandbox import build_command_sandbox
+from assistant.wire.setting_names import setting_name_problems
 from assistant.wire.stores import Stores, backup_problems, learned_counter, token_counter_for
 
 Clock = Callable[[], datetime]
@@ -80,16 +79,6 @@ def _open_unpacked(settings: Settings, home: Path, now: datetime) -> Iterator[Un
                     continue
 
         yield UnpackedStores(stores.conversation, stores.verifier, stores.archive, make_indexes)
-
-
-def setting_name_problems(values: SettingsValues) -> list[str]:
-    """Return a line for each tool or command in the settings that does not exist or may not be granted."""
-    # The tools import many packages, which the doctor alone does not need.
-    from assistant.commands.catalog import command_root
-    from assistant.commands.registry import grantable_roles
-    from tools.toolbox import tool_roles
-
-    return list(unknown_names(values, tool_roles(), grantable_roles(command_root())))
 
 
 def doctor_deps(clock: Clock, *, served: bool, vocabulary_url: str = VOCABULARY_URL) -> DoctorDeps:

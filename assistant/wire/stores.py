@@ -79,6 +79,7 @@ from assistant.store.verify.verifier import Verifier
 from assistant.wire.home_databases import check_home, inventory_errors_logged, open_databases
 from assistant.wire.memories import open_memories
 from assistant.wire.search import open_files, open_history, open_memory_search
+from assistant.wire.setting_names import problems_of_next_start
 from sleep.rules.classifier import classify_request
 
 log = get_logger()
@@ -280,6 +281,7 @@ def status_sources(settings: Settings, stores: Stores, *, is_served: bool) -> St
             lambda _: stores.files.find_problems(),
             # A running assistant has read them.
             *([] if is_served else [lambda _: find_prompt_problems(settings.home)]),
+            *([] if is_served else [lambda _: problems_of_next_start(settings)]),
             backup_problems(settings, stores),
             partial(find_model_problems, stores.outages, settings.zone),
             partial(

@@ -17,6 +17,7 @@ from assistant.core.memories import ChangePlan, JournalEntry, MemoryChange, Slee
 from assistant.wire.stores import stored_status
 from sleep.cycle.change_plan import memory_from_entry
 from tests.scenario.test_compaction_status import problems
+from tests.support.command_line import run_in_process
 from tests.support.running_app import LiveApp, run_app
 from tests.support.store_home import NOW
 
@@ -147,6 +148,15 @@ async def test_what_took_the_place_of_a_memory_file_is_told_whether_anything_run
         assert stored[0] == told
         assert re.search(r"/PERSONA\.md is (a directory|not a plain file)\..* remove it", stored[1])
         remove(tmp_path / "MEMORY.md")
+
+
+def test_a_name_in_the_settings_that_stops_the_next_start_is_told_while_nothing_runs(tmp_path: Path) -> None:
+    assert run_in_process(tmp_path, "chat", "-m", "hello").returncode == 0
+    (tmp_path / "config.toml").write_text('compaction.protected_tools = ["manage_todo_lists"]\n')
+    status = run_in_process(tmp_path, "status")
+    assert status.returncode == 1
+    assert "names 'manage_todo_lists', which does not exist; did you mean 'manage_todo_list'?" in status.out
+    assert "does not start until that is corrected" in status.out and "Green" not in status.out
 
 
 async def test_memories_that_were_lost_are_told_with_the_way_to_make_them_again(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def _problems(home: Home, text: str) -> Sequence[str]:
     if problems := settings_problems(home, text):
         return problems
     # Loads every tool, which showing settings does not need.
-    from assistant.wire.checks import setting_name_problems
+    from assistant.wire.setting_names import setting_name_problems
 
     return setting_name_problems(parse_settings_values(home, text)[0])
 

@@ -123,7 +123,7 @@ def check() -> CheckedSettings:
     """
     settings = load_settings()
     # Loads every tool, which showing settings does not need.
-    from assistant.wire.checks import setting_name_problems
+    from assistant.wire.setting_names import setting_name_problems
 
     if problems := setting_name_problems(settings.values):
         raise SettingsError("\n".join(problems), problems=problems)
