@@ -193,6 +193,7 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
     return {
         "scope": [session_scope(session)],
         "query": [*secrets, ASKED],
+        "words": [[*secrets, "secret"]],
         "question": [*secrets, ASKED],
         "text": [*secrets, ASKED],
         "name": [f"Code {secret}" for secret in secrets],
