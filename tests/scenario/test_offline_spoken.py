@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.models.offline.carry_out import plans
+from assistant.models.offline.carry_out import readers_by_intent
 from assistant.models.offline.intents import read_weights
 from tests.support.utterances import TABLES, play_table
 
@@ -53,4 +53,6 @@ def test_every_table_has_its_least_share() -> None:
 
 
 def test_the_shipped_weights_are_of_the_intents_that_are_carried_out() -> None:
-    assert {intent for intent in read_weights().intents if intent not in ("statement", "question")} == set(plans())
+    assert {intent for intent in read_weights().intents if intent not in ("statement", "question")} == set(
+        readers_by_intent()
+    )

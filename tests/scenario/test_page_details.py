@@ -254,7 +254,7 @@ async def test_times_are_in_the_readers_zone_and_earlier_sleeps_are_asked_for(tm
         def look() -> None:
             browser.zone("Asia/Tokyo")
             browser.driver.refresh()
-            (newest,) = browser.find_all("main details:first-of-type summary time")
+            newest = browser.find("main details:first-of-type summary time")
             assert newest.text.replace("\u202f", " ").endswith(f"{there:%-I:%M %p}"), newest.text
             assert len(browser.find_all("main details")) == 30
             browser.click("main button", "Earlier ones")

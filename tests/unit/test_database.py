@@ -270,8 +270,8 @@ def test_every_table_that_holds_words_has_scope_and_generation(tmp_path: Path) -
         "bridge_states",
     }
     # What is known of somebody outlives the conversations in which it was told; a command ends with its answer, a file
-    # with its turn, a change in the log; an import has a conversation of its own; what a text says of days is found by a
-    # digest of the text, in whichever conversation that stands.
+    # with its turn, a change in the log; an import has a conversation of its own; what a text says of days is found by
+    # a digest of the text, in whichever conversation that stands.
     lasting = {"typed_commands", "change_plans", "entity_profiles", "edits", "changes", "turn_files"}
     lasting |= {"imports", "imported_conversations", "dated_texts"}
     for name, migrations in (("script", script_migrations), ("character", character_migrations)):

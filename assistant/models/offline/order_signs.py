@@ -36,7 +36,7 @@ _GREETING = lazy_regex(
 SAME_AGAIN = lazy_regex(
     r"\b(?:(?:the )?same (?:again|thing)(?: again)?|once more|one more time"
     r"|(?:noch ?(?:ein)?mal )?(?:das (?:gleiche|selbe)|dasselbe)(?: noch ?(?:ein)?mal)?"
-    r"|(?:encore )?(?:la m[eê]me chose|pareil)(?: encore)?|(?:otra vez )?lo mismo(?: otra vez)?)\b",
+    r"|(?:encore )?(?:la m[eê]me chose|pareil)(?: encore)?|(?:otra vez )?lo mism(?:o|ito)(?: otra vez)?)\b",
     re.IGNORECASE,
 )
 # "Ich bin" is not the English order.
