@@ -14,7 +14,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from assistant.core.errors import UsageError
 
@@ -42,9 +42,14 @@ def open_plain_file(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600) -> 
     raise OSError(errno.EINVAL, f"It is {what}, not a file; move it away", str(path))
 
 
+def open_own_file(path: Path, buffering: int = -1) -> BinaryIO:
+    """Open a file that the program itself keeps for reading, as `open_plain_file` does. Raises `OSError`."""
+    return os.fdopen(open_plain_file(path), "rb", buffering)
+
+
 def read_own_file(path: Path) -> bytes:
     """Read a file that the program itself keeps. Raises `OSError`."""
-    with os.fdopen(open_plain_file(path), "rb") as file:
+    with open_own_file(path) as file:
         return file.read()
 
 

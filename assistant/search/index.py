@@ -298,7 +298,8 @@ class SearchIndex:
         self._speakers_until = self.count
         return self._speakers
 
-    def prepare(self) -> None:  # what the next question would have to wait for
+    def prepare(self) -> None:
+        """Make what the next question would have to wait for."""
         self._vectors.make_sketches(self.count, lambda: self.mean)
         self.vocabulary.prepare()
 

@@ -96,8 +96,9 @@ def test_what_lies_beyond_the_calendar_is_refused(zone: str, when: str, repeat: 
 @pytest.mark.parametrize("day", ["9999-12-31", "31 December 9999", "January 1, 0001"])
 def test_a_question_about_a_day_at_the_end_of_the_calendar_is_one_like_any_other(zone: str, day: str) -> None:
     here = utc_to_local(NOW, ZoneInfo(zone))
-    find_past_period(f"What did I say on {day}?", NOW, ZoneInfo(zone))
-    day_range(find_times(f"what is on {day}"), here)
+    period = find_past_period(f"What did I say on {day}?", NOW, ZoneInfo(zone))
+    assert period is None or period.after.year in (NOW.year - 1, NOW.year)
+    assert day_range(find_times(f"what is on {day}"), here) is None
 
 
 def test_so_many_hours_from_now_are_as_many_in_a_night_in_which_the_clocks_change() -> None:

@@ -45,7 +45,7 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if says("days_until", folded):
         return _days_until(times, items, context.now)
     if left := asks_what_is_left(text):
-        return _left([item for item in items if item.kind == "todo" and not item.done], left)
+        return _what_is_left([item for item in items if item.kind == "todo" and not item.done], left)
     words = subject_words(without_lists(text))
     topics = {
         name for name in ("reminder_noun", "todo_only", "open_todos", "already_done", "next_one") if says(name, folded)
@@ -90,7 +90,7 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     return _of_todos([item for item in todos if not item.done], times, folded, context.now)
 
 
-def _left(todos: Sequence[ListedItem], of: Literal["buy", "do"]) -> str:
+def _what_is_left(todos: Sequence[ListedItem], of: Literal["buy", "do"]) -> str:
     """All that is to be done; of what is to be bought the shopping list and what begins with that verb, where there is
     any of it."""
     if of == "do":

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
@@ -52,6 +53,19 @@ _BELONGS = lazy_regex(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """What its intent depends on."""
+
+    text: str
+    folded: str
+    times: FoundTimes
+    waiting: Sequence[ListedItem]  # what is not done yet
+    context: PlanContext
+    likeliest: str  # intent by the weights
+    corrects: bool
+
+
 def intent_of_form(
     text: str, items: Sequence[ListedItem], context: PlanContext, likeliest: str, *, corrects: bool
 ) -> str:
@@ -60,97 +74,82 @@ def intent_of_form(
     waiting = [item for item in items if not item.done]
     if _was_not_done(text, folded, waiting, [item for item in items if item.done and item.kind == "todo"]):
         return "reopen"
-    return _intent_at_once(text, folded, times, waiting, context, likeliest, corrects=corrects) or _intent_of_rest(
-        text, folded, times, waiting, context, likeliest, corrects=corrects
-    )
+    sentence = _Sentence(text, folded, times, waiting, context, likeliest, corrects)
+    return _intent_at_once(sentence) or _intent_of_rest(sentence)
 
 
-def _intent_at_once(
-    text: str,
-    folded: str,
-    times: FoundTimes,
-    waiting: Sequence[ListedItem],
-    context: PlanContext,
-    likeliest: str,
-    *,
-    corrects: bool,
-) -> str:
+def _intent_at_once(it: _Sentence) -> str:
     """The intent of what nothing else in the sentence can change; "" for none."""
-    if says_any(("recalls", "days_until"), folded):
-        return "question" if says("recalls", folded) else "ask"
-    if says("resembles", folded) or (likeliest == "remind" and _tells_appointment(text, folded)):
+    if says_any(("recalls", "days_until"), it.folded):
+        return "question" if says("recalls", it.folded) else "ask"
+    if says("resembles", it.folded) or (it.likeliest == "remind" and _tells_appointment(it.text, it.folded)):
         return "statement"
-    if _is_beyond(folded) or (says("summarises", folded) and not times.of_kind("day")):
+    if _is_beyond(it.folded) or (says("summarises", it.folded) and not it.times.of_kind("day")):
         return "cannot"
-    if asks_what_is_left(text):
+    if asks_what_is_left(it.text):
         return "ask"
-    if _HEADS_TODO.match(folded):
+    if _HEADS_TODO.match(it.folded):
         return "add"
-    if not corrects and (duty := duty_by_day(text, context.now)) and not _is_there(duty[0], waiting):
+    if not it.corrects and (duty := duty_by_day(it.text, it.context.now)) and not _is_there(duty[0], it.waiting):
         return "add"
-    if _is_not_to_come(folded, waiting):
+    if _is_not_to_come(it.folded, it.waiting):
         return "drop"
-    if names_swap(text, waiting):
+    if names_swap(it.text, it.waiting):
         return "rename"
-    if says("not_due", folded) and any(item.due and item.kind == "todo" for item in waiting):
+    if says("not_due", it.folded) and any(item.due and item.kind == "todo" for item in it.waiting):
         return "undated"
     return ""
 
 
-def _intent_of_rest(
-    text: str,
-    folded: str,
-    times: FoundTimes,
-    waiting: Sequence[ListedItem],
-    context: PlanContext,
-    likeliest: str,
-    *,
-    corrects: bool,
-) -> str:
-    asks = text.endswith("?") or says("asks", folded)
-    if says("writes_down", folded) or (tells_need(text.rstrip("? ")) and names_list(text) and not says("asks", folded)):
-        return "add"
-    if not asks and any(list_names(text)) and says("resets", folded):
-        return "drop"
-    if not asks and says_whole_list_done(text):
-        return "complete"
-    if not asks and likeliest == "statement" and _is_bare_alarm(folded, times):
-        return "remind"
-    if not asks and (begins := begins_with_time(text, times)):
-        return begins
-    if (
-        likeliest == "statement"
-        and says("more", folded)
-        and not says("sense_done", folded)
-        and _added_last(context)
-        and not times.pieces
+def _intent_of_rest(it: _Sentence) -> str:
+    asks = it.text.endswith("?") or says("asks", it.folded)
+    if says("writes_down", it.folded) or (
+        tells_need(it.text.rstrip("? ")) and names_list(it.text) and not says("asks", it.folded)
     ):
         return "add"
-    named = matching(subject_words(without_lists(text)), waiting)
-    if named and says("off_list", folded) and not says("mark", folded) and not says("relist", folded):
+    if not asks and any(list_names(it.text)) and says("resets", it.folded):
         return "drop"
-    heading = read_cues().patterns["list_heading"].match(folded)
-    if named and heading and says("drop", folded[heading.end() :]):
+    if not asks and says_whole_list_done(it.text):
+        return "complete"
+    if not asks and it.likeliest == "statement" and _is_bare_alarm(it.folded, it.times):
+        return "remind"
+    if not asks and (begins := begins_with_time(it.text, it.times)):
+        return begins
+    if (
+        it.likeliest == "statement"
+        and says("more", it.folded)
+        and not says("sense_done", it.folded)
+        and _added_last(it.context)
+        and not it.times.pieces
+    ):
+        return "add"
+    named = matching(subject_words(without_lists(it.text)), it.waiting)
+    if named and says("off_list", it.folded) and not says("mark", it.folded) and not says("relist", it.folded):
         return "drop"
-    if likeliest == "statement" and not (asks or times.pieces) and _calls_off(folded, text, named):
+    heading = read_cues().patterns["list_heading"].match(it.folded)
+    if named and heading and says("drop", it.folded[heading.end() :]):
         return "drop"
-    if not asks and tells_of_cancelled(text) and _is_that(text, times, named, context.now):
+    if it.likeliest == "statement" and not (asks or it.times.pieces) and _calls_off(it.folded, it.text, named):
         return "drop"
-    belongs = likeliest == "move" or _BELONGS.search(folded) is not None or _INSTEAD.search(folded) is not None
-    if belongs and not (times.pieces or asks) and _names_other_list(text, named):
+    if not asks and tells_of_cancelled(it.text) and _is_that(it.text, it.times, named, it.context.now):
+        return "drop"
+    belongs = it.likeliest == "move" or _BELONGS.search(it.folded) is not None or _INSTEAD.search(it.folded) is not None
+    if belongs and not (it.times.pieces or asks) and _names_other_list(it.text, named):
         return "relist"
-    is_done = says("bare_done", folded) or (not times.pieces and _says_done(text, named))
+    is_done = says("bare_done", it.folded) or (not it.times.pieces and _says_done(it.text, named))
     if named and not asks and is_done:
         return "complete"
-    if not asks and likeliest in TOLD and _has_done(text, folded, named, waiting):
+    if not asks and it.likeliest in TOLD and _has_done(it.text, it.folded, named, it.waiting):
         return "complete"
-    if not asks and SAME_AGAIN.search(folded) and times.of_kind("day"):
+    if not asks and SAME_AGAIN.search(it.folded) and it.times.of_kind("day"):
         return "remind"
-    if not asks and _moves(folded, text, times, named, waiting, context, likeliest, corrects=corrects):
+    if not asks and _moves(
+        it.folded, it.text, it.times, named, it.waiting, it.context, it.likeliest, corrects=it.corrects
+    ):
         return "move"
-    if likeliest == "ask" and not asks and any(list_names(text)) and says("puts", folded):
+    if it.likeliest == "ask" and not asks and any(list_names(it.text)) and says("puts", it.folded):
         return "add"
-    return "" if asks or named else _intent_of_mood(text, folded, times, likeliest)
+    return "" if asks or named else _intent_of_mood(it.text, it.folded, it.times, it.likeliest)
 
 
 def _is_there(thing: str, waiting: Sequence[ListedItem]) -> bool:

@@ -37,7 +37,7 @@ from assistant.core.backups import (
 )
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError
-from assistant.core.plain_files import open_plain_file
+from assistant.core.plain_files import open_own_file
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.tarball import BackupWriter, verify_backup_file
 from assistant.store.database import Database
@@ -111,7 +111,7 @@ def _hold_write_locks(databases: Sequence[Database]) -> Iterator[None]:
 
 def length_of_whole_lines(path: Path, size: int) -> int:
     """Return the end of the last complete line within `size` bytes: a record being written does not count."""
-    with os.fdopen(open_plain_file(path), "rb") as file:
+    with open_own_file(path) as file:
         while size > 0:
             start = max(0, size - _BLOCK)
             file.seek(start)

@@ -25,7 +25,7 @@ from typing import IO
 
 from assistant.core.backups import BACKUP_PARTS, MANIFEST_NAME, BackupEntry, BackupManifest
 from assistant.core.errors import CorruptStore, NewerSchema, StoreError
-from assistant.core.plain_files import open_plain_file
+from assistant.core.plain_files import open_own_file
 from assistant.store.files import ThrottledFile, WriteThrottle, sync, sync_directory
 from assistant.store.rows import format_time, from_values
 
@@ -69,7 +69,7 @@ class BackupWriter:
 
     def add(self, name: str, path: Path, size: int | None = None) -> BackupEntry:
         """Add the first `size` bytes of a file, or all of it. Raises `StoreError` if it has become shorter."""
-        with os.fdopen(open_plain_file(path), "rb") as file:
+        with open_own_file(path) as file:
             state = os.fstat(file.fileno())
             size = state.st_size if size is None else size
             # A small file that may be written meanwhile is read at once, whatever its length.

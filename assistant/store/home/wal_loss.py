@@ -9,14 +9,13 @@ Nothing is changed; if the shared-memory file is missing or damaged itself, no l
 
 from __future__ import annotations
 
-import os
 import struct
 import sys
 from pathlib import Path
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
-from assistant.core.plain_files import open_plain_file
+from assistant.core.plain_files import open_own_file
 
 # https://www.sqlite.org/walformat.html: two copies of the index header, then the number of frames in the database.
 _INDEX_HEADER = struct.Struct("=12xBxHI4xII8s8x")
@@ -97,7 +96,7 @@ def _add_up(data: bytes, before: tuple[int, int], order: str) -> tuple[int, int]
 
 def _read(path: Path, start: int, length: int) -> bytes:
     try:
-        with os.fdopen(open_plain_file(path), "rb", 0) as file:
+        with open_own_file(path, 0) as file:
             file.seek(start)
             return file.read(length)
     except FileNotFoundError:

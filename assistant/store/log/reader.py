@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import LogByteRange
-from assistant.core.plain_files import open_plain_file
+from assistant.core.plain_files import open_own_file, open_plain_file
 from assistant.core.records import LogLocation, LogRecord
 from assistant.store.files import find_files
 from assistant.store.log.format import SALT_KEY, SALT_LENGTH, decode_record
@@ -71,7 +71,7 @@ class LogFiles:
         """Yield every log file with the session named by its first record, None if the first line is invalid. Empty
         files are skipped."""
         for path in find_files(self.root, f"*/{LOG_NAME}"):
-            with _read_errors(path), os.fdopen(open_plain_file(path), "rb") as file:
+            with _read_errors(path), open_own_file(path) as file:
                 # Padding takes the place of lost records.
                 first = next((line for line in file if line.strip()), b"")
             try:
@@ -143,7 +143,7 @@ class LogFiles:
         path = self.path(session)
         if not self.size(session):
             return
-        with _read_errors(path), os.fdopen(open_plain_file(path), "rb", _BUFFER) as file:
+        with _read_errors(path), open_own_file(path, _BUFFER) as file:
             file.seek(start)
             for line in file:
                 yield start, line

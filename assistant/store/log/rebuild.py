@@ -7,7 +7,6 @@ with padding where one is lost. The new file replaces the damaged one in one ste
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -17,7 +16,7 @@ from typing import BinaryIO
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import LogByteRange
-from assistant.core.plain_files import open_plain_file
+from assistant.core.plain_files import open_own_file
 from assistant.store.files import make_directory, sync, sync_directory
 from assistant.store.home.repair_files import keep_file
 from assistant.store.log.format import compute_commitment, decode_record, hash_header, split_line
@@ -173,7 +172,7 @@ def _prove_lines(path: Path, session: str) -> tuple[list[_Line], bool]:
     """Return the proven lines of a log, and whether there are others, except for a torn end."""
     lines, is_damaged, start = [], False, 0
     try:
-        with os.fdopen(open_plain_file(path), "rb", 1 << 20) as file:
+        with open_own_file(path, 1 << 20) as file:
             for data in file:
                 line = _prove(path, session, start, data)
                 if line is not None:

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.core.messages import Message
-from assistant.core.plain_files import open_plain_file
+from assistant.core.plain_files import open_own_file, open_plain_file
 from assistant.core.records import LogRecord
 from assistant.store.files import make_directory, sync, sync_directory, write_all
 from assistant.store.log.format import (
@@ -278,7 +278,7 @@ def _torn_name(path: Path, now: datetime) -> Path:
 
 
 def _is_one_line(path: Path) -> bool:
-    with os.fdopen(open_plain_file(path), "rb") as file:
+    with open_own_file(path) as file:
         return not file.readline() or not file.readline()
 
 
