@@ -352,6 +352,28 @@ async def test_what_an_answer_asks_stays_when_stored_messages_come_after_it(tmp_
         await in_browser(look)
 
 
+async def test_a_recording_stays_when_messages_that_were_read_before_it_come_after_it(
+    tmp_path: Path, browser: Browser
+) -> None:
+    module = (PAGE_FOLDER / "conversation.js").read_text(encoding="utf-8").replace("export ", "")
+    async with run_web_api(tmp_path) as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            shown = browser.driver.execute_async_script(
+                f"""const done = arguments[0];
+                {module}
+                const reply = {{ key: "turn:1", message_id: 7, kind: "reply", html: "<p>Yes.</p>", body: "Yes." }};
+                const recording = {{ key: "spoken:7", message_id: 7, kind: "reply", html: "", body: "" }};
+                const stored = [{{ key: "m7", id: 7, role: "assistant", text: "Yes.", spoken: false, steps: [] }}];
+                const heard = withDelivery(withDelivery([], reply, []), recording, []);
+                done(merge(heard, stored).map((entry) => [entry.id, entry.text, entry.spoken]));"""
+            )
+            assert shown == [[7, "Yes.", True]]
+
+        await in_browser(look)
+
+
 async def test_what_waits_for_a_yes_is_asked_in_the_conversation_and_done_by_its_button(
     tmp_path: Path, browser: Browser
 ) -> None:

@@ -36,13 +36,15 @@ export function entriesOf(messages) {
 
 /**
  * With newer messages, each once; what was sent and is stored now takes the place of what was shown meanwhile. What a
- * delivery asks is not among the stored words: an entry that has buttons keeps its delivered words and them.
+ * delivery asks is not among the stored words: an entry that has buttons keeps its delivered words and them. What was
+ * read before an answer was spoken may come after the recording did: that it is there is kept.
  */
 export function merge(entries, stored) {
-  const asking = new Map(entries.filter((entry) => entry.id && entry.buttons?.length).map((entry) => [entry.id, entry]));
+  const shown = new Map(entries.filter((entry) => entry.id).map((entry) => [entry.id, entry]));
   const newer = stored.map((entry) => {
-    const { html, text, buttons } = asking.get(entry.id) ?? entry;
-    return { ...entry, html, text, buttons };
+    const was = shown.get(entry.id);
+    const { html, text, buttons } = was?.buttons?.length ? was : entry;
+    return { ...entry, html, text, buttons, spoken: entry.spoken || was?.spoken };
   });
   const known = new Set(newer.map((entry) => entry.id));
   const noted = (entry) => newer.some((it) => it.role === "system" && it.text.startsWith(entry.text));
