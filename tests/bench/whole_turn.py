@@ -2,7 +2,9 @@
 
 The model is scripted and answers at once, and is metered and reports its usage as a paid one does, so that every
 write of real life happens, each of them durable. Tools are not called. Recall is off: what a question's search costs is
-the figure `recall`, and statements are not searched for.
+the figure `recall`, and statements are not searched for. What a daemon catches up on after it is ready (the search
+index, the days that texts mention) is caught up on before: a home that was lived in has it, and only a bench's home has
+ten thousand messages that nothing was made of yet.
 """
 
 from __future__ import annotations
@@ -64,6 +66,7 @@ async def _child(path: Path, number: int) -> None:
     )
     use_model(app, FailoverModel([metered], RetryPolicy()))
     await app.start()
+    await app.warm()
     sys.setswitchinterval(SWITCH_SECONDS)
     worker = asyncio.create_task(app.runtime.run())
     seconds = []

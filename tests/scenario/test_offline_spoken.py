@@ -25,17 +25,17 @@ LEAST_SHARES = {
 }
 # Every so many lines: each has a home and an app of its own, which cost 80 ms of CPU.
 STEPS = {
-    "colloquial.jsonl": 16,
-    "daily_life.jsonl": 2,
-    "developed.jsonl": 48,
-    "everyday.jsonl": 6,
-    "fresh.jsonl": 12,
-    "households.jsonl": 6,
-    "mixed_households.jsonl": 4,
-    "parallel.jsonl": 10,
-    "remarks.jsonl": 6,
-    "seen.jsonl": 8,
-    "variants.jsonl": 2,
+    "colloquial.jsonl": 24,
+    "daily_life.jsonl": 3,
+    "developed.jsonl": 72,
+    "everyday.jsonl": 9,
+    "fresh.jsonl": 18,
+    "households.jsonl": 8,
+    "mixed_households.jsonl": 6,
+    "parallel.jsonl": 15,
+    "remarks.jsonl": 14,
+    "seen.jsonl": 10,
+    "variants.jsonl": 4,
 }
 
 
