@@ -35,10 +35,11 @@ class Maintenance:
         tell: Callable[[str], None],
         file_indexer: FileIndexer,
         keep_dates: Callable[[], Awaitable[None]],
+        wait_until_quiet: Callable[[], Awaitable[None]],
     ) -> None:
         """`indexes`: by content ("Message"). `rebuild_memories` rebuilds memory.db from the journal. `record_stores`
         records the state of the stores; `tell` notifies the owner of damage, once per text. `keep_dates` parses the
-        days that new messages mention."""
+        days that new messages mention. `wait_until_quiet` lets requests go first, for a moment."""
         self._conversation = conversation
         self._files = files
         self._indexes = indexes
@@ -50,6 +51,7 @@ class Maintenance:
         self._tell = tell
         self._file_indexer = file_indexer
         self._keep_dates = keep_dates
+        self._wait_until_quiet = wait_until_quiet
         self.file_problems: tuple[str, ...] = ()  # memory files that a crash left inconsistent, one line each
         self.passed_over: tuple[str, ...] = ()  # what search covers partly or not at all, one line each
 
@@ -94,7 +96,7 @@ class Maintenance:
     async def _follow_sources(self) -> None:
         for index in self._indexes.values():
             while await asyncio.to_thread(index.index_next_batch):
-                pass
+                await self._wait_until_quiet()
 
     def _find_passed_over(self) -> Iterator[str]:
         for kind, index in self._indexes.items():

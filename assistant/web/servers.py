@@ -161,7 +161,6 @@ class WebServers:
         self._socket = socket
         self._app: ASGIApp | None = None
         self._building = Lock()
-        self._counts = False
         self._counter: RequestCounter | None = None
         self.deps = deps
         self._rules = AccessRules(token, frozenset(settings.hosts), settings.behind_proxy, deps.browsers)
@@ -195,13 +194,15 @@ class WebServers:
             return None
         return {"address": self.tcp.url, "problems": self.problems(), "taken_port": self.tcp.taken_port or None}
 
-    def count_requests(self) -> None:
-        """Have requests counted, from before the first one on."""
-        self._counts = True
-
     def is_asked(self) -> bool:
         """Return whether a request runs, or one came since the last call."""
         return self._counter is not None and self._counter.is_asked()
+
+    async def wait_until_quiet(self) -> None:
+        """Wait until no request has come for a moment; at most two seconds. Background work calls it between its
+        steps, so that a page is not painted beside it."""
+        if self._counter is not None:
+            await self._counter.wait_until_quiet()
 
     def url(self) -> str:
         """Return the address of the page; "" while nothing listens."""
@@ -234,7 +235,5 @@ class WebServers:
             if self._app is None:
                 # FastAPI looks for models of it in each route. There are none, and it is half as large as pydantic.
                 with hidden_modules("pydantic.v1"):
-                    self._app = build_web_app(self.deps)
-                if self._counts:
-                    self._app = self._counter = RequestCounter(self._app)
+                    self._app = self._counter = RequestCounter(build_web_app(self.deps), time.monotonic)
             return self._app

@@ -214,6 +214,7 @@ class App:
             self._tell_damage,
             self.file_indexer,
             lambda: stores.mentioned_dates.keep_up(OWNER_SCOPE, base.clock()),
+            lambda: self.web.wait_until_quiet(),
         )
         self.sync_journal = journal_sync(settings, stores)
         self.sleep = build_sleep(base, self.learning, self.contexts.compaction)

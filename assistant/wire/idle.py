@@ -36,7 +36,6 @@ class IdleWatch:
         self._needed_at = self._now()
         self._is_noted = False
         self._next_due: datetime | None = None
-        app.web.count_requests()
 
     async def run(self) -> NoReturn:
         """Write the note and keep it current, until cancelled. A failure leaves the last note, and is logged."""
