@@ -101,6 +101,9 @@ class FleetHost:
             self._renewed_at = sent
         else:
             held = await self._tables.read_held(self._options.name, self._process)
+        for home in held.keys() - self._homes.keys():
+            # The answer was lost with which PostgreSQL gave it to this process.
+            await self._tables.release(home, self._process, held[home].epoch)
         for running in list(self._homes.values()):
             await self._attend(running, held.get(running.home))
         if not self._is_stopping:
@@ -147,7 +150,7 @@ class FleetHost:
             running.idle_step = "active"
             self._keep_active(running)
         if is_asleep and running.idle_step != "stopping":
-            await self._tables.wake(running.home.lower())
+            await self._tables.wake([running.home.lower()])
         elif due is not None and running.idle_step == "active":
             running.idle_step = "announced"
             await self._tables.mark_asleep(running.home, self._process, running.epoch, due)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from assistant.core.dataclass import dataclass
@@ -40,8 +40,13 @@ ALTER TABLE nocturne_fleet_homes
     ADD COLUMN IF NOT EXISTS disk_mb bigint NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS monthly_usd double precision NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS memory_bytes bigint NOT NULL DEFAULT 0,
-    ADD COLUMN IF NOT EXISTS disk_bytes bigint NOT NULL DEFAULT 0
+    ADD COLUMN IF NOT EXISTS disk_bytes bigint NOT NULL DEFAULT 0;
+CREATE UNIQUE INDEX IF NOT EXISTS nocturne_fleet_homes_by_name ON nocturne_fleet_homes (lower(home));
+CREATE INDEX IF NOT EXISTS nocturne_fleet_homes_by_due ON nocturne_fleet_homes (next_due);
+CREATE INDEX IF NOT EXISTS nocturne_fleet_homes_by_process ON nocturne_fleet_homes (process)
 """
+# Hosts and routers ask several times a second, so nothing they ask reads the rows of homes that sleep. `until`, which
+# changes with each renewal, is in no index.
 # `now()` is when a statement began, maybe long before it got its row.
 _LATER = f"clock_timestamp() + interval '{LEASE_SECONDS} seconds'"
 _IS_ALIVE = f"seen_at > clock_timestamp() - interval '{LEASE_SECONDS} seconds'"
@@ -145,10 +150,9 @@ class FleetTables(PostgresSession):
     # ------------------------------------------------------------------------------------------------------------ homes
 
     async def add(self, home: str) -> bool:
-        """Return whether it is new."""
-        return bool(
-            await self._change("INSERT INTO nocturne_fleet_homes (home) VALUES (%s) ON CONFLICT DO NOTHING", home)
-        )
+        """Return whether it is new; names that differ in case alone are the same."""
+        insert = "INSERT INTO nocturne_fleet_homes (home, until) VALUES (%s, clock_timestamp()) ON CONFLICT DO NOTHING"
+        return bool(await self._change(insert, home))
 
     async def remove(self, home: str) -> bool:
         """Return whether there was such a home. Its host stops it; the replica stays."""
@@ -163,22 +167,22 @@ class FleetTables(PostgresSession):
         )
         return [FleetHome(*(*row[:9], Quota(*row[9:12]), *row[12:])) for row in await self._rows(query)]
 
-    async def find_place(self, home: str) -> HomePlace | None:
-        """Return None if there is no such home. `home` is in lower case."""
+    async def find_places(self, homes: Iterable[str]) -> dict[str, HomePlace]:
+        """Return where these homes are, without those that do not exist. Names are in lower case."""
         rows = await self._rows(
-            "SELECT CASE WHEN until <= clock_timestamp() OR next_due > clock_timestamp() OR (wanted NOT IN ('', host) "
-            f"AND EXISTS ({_TAKES_HOMES} h.wanted)) THEN '' ELSE address END, next_due > clock_timestamp(), {_IS_FULL} "
-            "FROM nocturne_fleet_homes h WHERE lower(home) = %s",
-            (home,),
+            "SELECT lower(home), CASE WHEN until <= clock_timestamp() OR next_due > clock_timestamp() OR (wanted NOT "
+            f"IN ('', host) AND EXISTS ({_TAKES_HOMES} h.wanted)) THEN '' ELSE address END, "
+            f"next_due > clock_timestamp(), {_IS_FULL} FROM nocturne_fleet_homes h WHERE lower(home) = ANY(%s)",
+            (list(homes),),
         )
-        return HomePlace(*rows[0]) if rows else None
+        return {home: HomePlace(*place) for home, *place in rows}
 
-    async def wake(self, home: str) -> None:
-        """Have a host start a home that sleeps, or not stop it. `home` is in lower case."""
+    async def wake(self, homes: Iterable[str]) -> None:
+        """Have hosts start homes that sleep, or not stop them. Names are in lower case."""
         await self._change(
             "UPDATE nocturne_fleet_homes SET next_due = clock_timestamp() "
-            "WHERE lower(home) = %s AND next_due > clock_timestamp()",
-            home,
+            "WHERE lower(home) = ANY(%s) AND next_due > clock_timestamp()",
+            list(homes),
         )
 
     async def set_quota(self, home: str, quota: Quota) -> None:
@@ -218,10 +222,14 @@ class FleetTables(PostgresSession):
     # ----------------------------------------------------------------------------------------------------------- leases
 
     async def find_free(self, host: str) -> list[str]:
-        """Return the homes that a host may take; first those that are to move to it, then those that it had last."""
+        """Return the homes that a host may take; first those that are to move to it, then those that wait longest.
+        One that another host had last has waited 30 seconds less than it has: it needs a restore."""
         query = (
-            f"SELECT home FROM nocturne_fleet_homes WHERE {_IS_FREE} "
-            "ORDER BY wanted = %(host)s DESC, host = %(host)s DESC, until, home LIMIT 100"
+            # The condition that is repeated is one that finds rows by their index.
+            f"SELECT home FROM nocturne_fleet_homes WHERE next_due <= statement_timestamp() AND {_IS_FREE} "
+            "ORDER BY wanted = %(host)s DESC, "
+            "greatest(until, next_due) + CASE WHEN host IN ('', %(host)s) THEN interval '0' ELSE '30 seconds' END, home "
+            "LIMIT 100"
         )
         return [home for (home,) in await self._rows(query, {"host": host})]
 

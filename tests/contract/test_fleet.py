@@ -6,18 +6,20 @@ import asyncio
 import json
 import multiprocessing
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 
 from assistant.core.errors import UsageError
 from assistant.fleet.host import STARTS_AT_ONCE, FleetHost, HostOptions
-from assistant.fleet.tables import FleetTables, Quota
+from assistant.fleet.router import FleetRouter
+from assistant.fleet.tables import FleetTables, HomePlace, Quota
 from assistant.replica.postgres import ReplicaDatabase
 from tests.support.command_line import FinishedCommand, run_in_process
 from tests.support.postgres import Postgres, run_postgres
@@ -139,12 +141,12 @@ async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_
     in_an_hour = datetime.now(UTC) + timedelta(hours=1)
     await first.mark_asleep("alice", "p1", 1, in_an_hour)
     # Routers send it nothing from now on; its host stops it and then gives it up.
-    place = await second.find_place("alice")
-    assert place is not None and (place.address, place.is_asleep) == ("", True)
+    place = (await second.find_places(["alice", "bob"]))["alice"]
+    assert (place.address, place.is_asleep) == ("", True)
     assert (await first.renew("m1", "p1"))["alice"].is_asleep and await first.release("alice", "p1", 1)
     assert await first.find_free("m1") == [] and await second.find_free("m2") == []
     assert [home.asleep_until for home in await first.list_homes()] == [in_an_hour]
-    await second.wake("alice")
+    await second.wake(["alice"])
     assert await first.find_free("m1") == ["alice"] and await second.take("alice", "m2", "p2", "b") is None
     # Another host takes it where that one does not come.
     _let_lapse(url, "homes", "next_due")
@@ -153,21 +155,78 @@ async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_
     assert not held.is_asleep and held.quota == Quota()
     # One that is woken before it has stopped stays.
     await second.mark_asleep("alice", "p2", 2, in_an_hour)
-    await first.wake("alice")
+    await first.wake(["alice"])
     assert not (await second.renew("m2", "p2"))["alice"].is_asleep
     # A folder beyond its quota: it stops, and no host takes it until it may use more.
     await first.set_quota("alice", Quota(disk_mb=1))
     await second.note_sizes({"alice": (5, 2_000_000)}, "p2")
-    held, place = (await second.renew("m2", "p2"))["alice"], await first.find_place("alice")
-    assert held.is_full and held.quota.disk_mb == 1 and place is not None and place.is_full
+    held, places = (await second.renew("m2", "p2"))["alice"], await first.find_places(["alice"])
+    assert held.is_full and held.quota.disk_mb == 1 and places["alice"].is_full
     assert await second.release("alice", "p2", 2) and await second.find_free("m2") == []
     await first.set_quota("alice", Quota(disk_mb=2))
     assert await second.find_free("m2") == ["alice"]
 
 
+async def test_of_homes_that_wait_the_longest_is_first_and_those_of_a_lost_host_do_not_wait_for_ever(
+    hosts: tuple[FleetTables, FleetTables], url: str
+) -> None:
+    first, second = hosts
+    in_an_hour = datetime.now(UTC) + timedelta(hours=1)
+    assert await first.add("bob") and await first.add("carol") and not await first.add("Carol")
+    await first.withdraw("m2")
+    await second.announce("m2", "10.0.0.2")
+    for tables, home, host in ((second, "alice", "m2"), (first, "bob", "m1"), (first, "carol", "m1")):
+        assert await tables.take(home, host, f"{home}'s", "a") == 1
+        await tables.mark_asleep(home, f"{home}'s", 1, in_an_hour)
+        assert await tables.release(home, f"{home}'s", 1)
+    await second.withdraw("m2")
+    # Whoever was used last but is woken first comes first; the folder of alice is elsewhere.
+    for home in ("alice", "carol", "bob"):
+        await first.wake([home])
+    assert await first.find_free("m1") == ["carol", "bob", "alice"]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "UPDATE nocturne_fleet_homes SET until = until - interval '40 seconds', "
+            "next_due = next_due - interval '40 seconds' WHERE home = 'alice'"
+        )
+    assert await first.find_free("m1") == ["alice", "carol", "bob"]
+    # Of homes that are new, too, the first that was added is first.
+    assert await first.add("a new one") and await first.find_free("m1") == ["alice", "carol", "bob", "a new one"]
+
+
+class CountingTables(FleetTables):
+    """Counts how often PostgreSQL is asked where homes are."""
+
+    questions = 0
+
+    async def find_places(self, homes: Iterable[str]) -> dict[str, HomePlace]:
+        self.questions += 1
+        return await super().find_places(homes)
+
+
+async def test_requests_for_a_thousand_homes_that_sleep_wake_them_with_few_questions(
+    hosts: tuple[FleetTables, FleetTables], url: str
+) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO nocturne_fleet_homes (home, next_due) "
+            "SELECT 'home' || n, now() + interval '1 hour' FROM generate_series(1, 1000) AS n"
+        )
+    tables = CountingTables(url)
+    transport = httpx.ASGITransport(FleetRouter(tables, 0.0, None))
+    async with httpx.AsyncClient(transport=transport, base_url="http://router") as client:
+        homes = [f"home{number}" for number in range(1, 1001)]
+        answers = await asyncio.gather(*(client.get("/", headers={"Host": f"{home}.org"}) for home in homes))
+    assert {answer.status_code for answer in answers} == {503}
+    assert tables.questions <= 20  # of 2,000 that are asked one by one
+    assert not [home.home for home in await tables.list_homes() if home.asleep_until]
+    await tables.aclose()
+
+
 async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(tmp_path: Path, url: str) -> None:
-    """The homes are processes that only sleep; each counts as started when it listens."""
-    homes = STARTS_AT_ONCE + 2
+    """The homes are processes that only sleep; each counts as started when it listens. All are started once, one
+    too that PostgreSQL gave to this host while its answer was lost."""
+    homes = STARTS_AT_ONCE + 3
     tables, started = FleetTables(url), list[Path]()
     database = ReplicaDatabase(url, "home")
     await database.prepare()
@@ -190,14 +249,29 @@ async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(
     listening, most = 0, 0
     while listening < homes:
         await asyncio.sleep(0.02)
+        if len(started) == STARTS_AT_ONCE and not listening:
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(
+                    "UPDATE nocturne_fleet_homes h SET process = o.process, host = 'm1', epoch = h.epoch + 1, "
+                    "until = o.until FROM nocturne_fleet_homes o WHERE o.home = 'home0' AND h.home = %s",
+                    (f"home{homes - 1}",),
+                )
+                # The owner of one that cannot be read keeps none of the others waiting.
+                connection.execute(
+                    "INSERT INTO nocturne_homes (home, epoch, holder, machine) VALUES ('home0', 1, 'somebody', 'm1')"
+                )
+            (started[0] / "run").mkdir(parents=True)
+            (started[0] / "run" / "replica.json").write_text("{")
         if len(started) > listening:
             most = max(most, len(started) - listening)
             if len(started) - listening == min(STARTS_AT_ONCE, homes - listening):
-                (started[listening] / "run").mkdir(parents=True)
+                (started[listening] / "run").mkdir(parents=True, exist_ok=True)
                 (started[listening] / "run" / "control.sock").touch()
                 listening += 1
         assert not running.done()
-    assert most == STARTS_AT_ONCE and len({*started}) == homes
+    names = [f"home{number}" for number in range(homes)]
+    assert most == STARTS_AT_ONCE and sorted(folder.name for folder in started) == names
+    assert {folder.name for folder in started[:STARTS_AT_ONCE]} == {*names[:STARTS_AT_ONCE]}
     stop.set()
     await running
     await tables.aclose()
