@@ -5,6 +5,7 @@ within its quota, and is started again when it ends.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -60,7 +61,7 @@ class RunningHome:
         self.idle_step: Literal["active", "announced", "stopping"] = "active"  # routers are told before it is stopped
         self.active_until = 0.0  # by the loop's clock: whoever woke it may still come
         self._is_restarting = False
-        self._begun_at = time.time_ns()
+        self._begun_at, self._has_listened = time.time_ns(), False
         self._serving: BaseProcess | None = None
         self._is_closing = False
         self._task = asyncio.create_task(self._run(), name=f"home {home}")
@@ -72,12 +73,12 @@ class RunningHome:
     @property
     def is_starting(self) -> bool:
         """Return whether it still loads: it does not listen since it was taken, which is not a minute ago."""
+        if self._has_listened:
+            return False
         seconds = (time.time_ns() - self._begun_at) / 1e9
-        try:
-            listens = (self.folder / _LISTENS).stat().st_ctime_ns > self._begun_at
-        except FileNotFoundError:
-            listens = False
-        return not listens and 0 <= seconds < _MOST_SECONDS_BETWEEN_STARTS
+        with contextlib.suppress(FileNotFoundError):
+            self._has_listened = (self.folder / _LISTENS).stat().st_ctime_ns > self._begun_at
+        return not self._has_listened and 0 <= seconds < _MOST_SECONDS_BETWEEN_STARTS
 
     def close(self) -> None:
         """Ask it to stop: running turns finish first. `is_ended` says when it has."""

@@ -62,7 +62,7 @@ AND EXISTS ({_TAKES_HOMES} %(host)s)
 """
 _IS_HELD = "process = %(process)s AND until > clock_timestamp()"
 _HELD = f"""
-home, epoch, wanted NOT IN ('', %(host)s) AND EXISTS ({_TAKES_HOMES} h.wanted),
+h.home, epoch, wanted NOT IN ('', %(host)s) AND EXISTS ({_TAKES_HOMES} h.wanted),
 next_due > clock_timestamp(), {_IS_FULL}, memory_mb, disk_mb, monthly_usd,
 (SELECT holder FROM nocturne_homes r WHERE r.home = h.home)
 """
@@ -180,7 +180,7 @@ class FleetTables(PostgresSession):
     async def wake(self, homes: Iterable[str]) -> None:
         """Have hosts start homes that sleep, or not stop them. Names are in lower case."""
         await self._change(
-            "UPDATE nocturne_fleet_homes SET next_due = clock_timestamp() "
+            "UPDATE nocturne_fleet_homes SET next_due = statement_timestamp() "
             "WHERE lower(home) = ANY(%s) AND next_due > clock_timestamp()",
             list(homes),
         )
@@ -227,21 +227,22 @@ class FleetTables(PostgresSession):
         query = (
             # The condition that is repeated is one that finds rows by their index.
             f"SELECT home FROM nocturne_fleet_homes WHERE next_due <= statement_timestamp() AND {_IS_FREE} "
-            "ORDER BY wanted = %(host)s DESC, "
-            "greatest(until, next_due) + CASE WHEN host IN ('', %(host)s) THEN interval '0' ELSE '30 seconds' END, home "
-            "LIMIT 100"
+            "ORDER BY wanted = %(host)s DESC, greatest(until, next_due) + "
+            "CASE WHEN host IN ('', %(host)s) THEN interval '0' ELSE '30 seconds' END, home LIMIT 100"
         )
         return [home for (home,) in await self._rows(query, {"host": host})]
 
-    async def take(self, home: str, host: str, process: str, address: str) -> int | None:
-        """Take the lease of a home for a process of a host, and return its epoch; None if it is not free (any more)."""
-        rows = await self._rows(
-            "UPDATE nocturne_fleet_homes SET epoch = epoch + 1, host = %(host)s, process = %(process)s, "
-            f"address = %(address)s, until = {_LATER}, wanted = '', next_due = '-infinity' "
-            f"WHERE home = %(home)s AND {_IS_FREE} RETURNING epoch",
-            {"home": home, "host": host, "process": process, "address": address},
+    async def take(self, homes: Mapping[str, str], host: str, process: str) -> dict[str, HeldHome]:
+        """Take the leases of homes for a process of a host, of each its address there; return those that were free."""
+        statement = (
+            "UPDATE nocturne_fleet_homes h SET epoch = epoch + 1, host = %(host)s, process = %(process)s, "
+            f"address = f.place, until = {_LATER}, wanted = '', next_due = '-infinity' "
+            # Hosts that take some of the same homes do not wait for each other.
+            "FROM (SELECT home, place FROM nocturne_fleet_homes JOIN unnest(%(homes)s::text[], %(places)s::text[]) "
+            f"AS t (name, place) ON home = name WHERE {_IS_FREE} FOR UPDATE OF nocturne_fleet_homes SKIP LOCKED) f "
+            f"WHERE h.home = f.home RETURNING {_HELD}"
         )
-        return int(rows[0][0]) if rows else None
+        return await self._query_held(statement, host, process, homes=list(homes), places=list(homes.values()))
 
     async def renew(self, host: str, process: str) -> dict[str, HeldHome]:
         """Renew all leases of a process, and return what it holds. What is missing was lost: it lapsed, was taken or
@@ -254,25 +255,26 @@ class FleetTables(PostgresSession):
         """As `renew`, without renewing."""
         return await self._query_held(f"SELECT {_HELD} FROM nocturne_fleet_homes h WHERE {_IS_HELD}", host, process)
 
-    async def _query_held(self, statement: str, host: str, process: str) -> dict[str, HeldHome]:
-        rows = await self._rows(statement, {"host": host, "process": process})
+    async def _query_held(self, statement: str, host: str, process: str, **more: object) -> dict[str, HeldHome]:
+        rows = await self._rows(statement, {"host": host, "process": process, **more})
         return {row[0]: HeldHome(*(*row[:5], Quota(*row[5:8]), row[8])) for row in rows}
 
-    async def mark_asleep(self, home: str, process: str, epoch: int, due: datetime) -> None:
-        """Tell routers that a home sleeps until `due`. Its lease is held until it has stopped."""
+    async def mark_asleep(self, dues: Mapping[str, tuple[int, datetime]], process: str) -> None:
+        """Tell routers until when homes sleep; of each its epoch and that time. Leases are held until they stopped."""
         await self._change(
-            "UPDATE nocturne_fleet_homes SET next_due = %s WHERE home = %s AND process = %s AND epoch = %s",
-            *(due, home, process, epoch),
+            "UPDATE nocturne_fleet_homes h SET next_due = s.due "
+            "FROM unnest(%s::text[], %s::bigint[], %s::timestamptz[]) AS s (home, epoch, due) "
+            "WHERE h.home = s.home AND h.epoch = s.epoch AND process = %s",
+            *(list(dues), [epoch for epoch, _ in dues.values()], [due for _, due in dues.values()], process),
         )
 
-    async def release(self, home: str, process: str, epoch: int) -> bool:
-        """Return whether the lease was still held."""
-        return bool(
-            await self._change(
-                "UPDATE nocturne_fleet_homes SET until = clock_timestamp(), process = '' "
-                "WHERE home = %s AND process = %s AND epoch = %s",
-                *(home, process, epoch),
-            )
+    async def release(self, homes: Mapping[str, int], process: str) -> int:
+        """Give up the leases of homes, of each its epoch; return how many were still held."""
+        return await self._change(
+            "UPDATE nocturne_fleet_homes h SET until = clock_timestamp(), process = '' "
+            "FROM unnest(%s::text[], %s::bigint[]) AS s (home, epoch) "
+            "WHERE h.home = s.home AND h.epoch = s.epoch AND process = %s",
+            *(list(homes), list(homes.values()), process),
         )
 
     # ------------------------------------------------------------------------------------------------------------ hosts

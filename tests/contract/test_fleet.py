@@ -52,6 +52,12 @@ async def hosts(url: str) -> AsyncIterator[tuple[FleetTables, FleetTables]]:
     await second.aclose()
 
 
+async def _take(tables: FleetTables, home: str, host: str, process: str, address: str) -> int | None:
+    """Return the epoch, None if the home is not free."""
+    held = (await tables.take({home: address}, host, process)).get(home)
+    return held.epoch if held is not None else None
+
+
 def _let_lapse(url: str, table: str = "homes", column: str = "until") -> None:
     """As if the lease, or more than it, had passed since."""
     with psycopg.connect(url, autocommit=True) as connection:
@@ -65,54 +71,54 @@ async def test_of_two_hosts_one_takes_a_home_and_a_lapsed_lease_is_taken(
     for number in range(10):
         name = f"home{number}"
         await first.add(name)
-        taken = await asyncio.gather(first.take(name, "m1", "p1", "a"), second.take(name, "m2", "p2", "b"))
+        taken = await asyncio.gather(_take(first, name, "m1", "p1", "a"), _take(second, name, "m2", "p2", "b"))
         assert sorted(taken, key=str) == [1, None]
-    assert await first.take("alice", "m1", "p1", "10.0.0.1:1") == 1
-    assert await second.take("alice", "m2", "p2", "10.0.0.2:1") is None
+    assert await _take(first, "alice", "m1", "p1", "10.0.0.1:1") == 1
+    assert await _take(second, "alice", "m2", "p2", "10.0.0.2:1") is None
     assert "alice" not in await second.find_free("m2")
     assert (await first.renew("m1", "p1"))["alice"].epoch == 1
     # A second process of the same host is another one.
-    assert await first.renew("m1", "p3") == {} and await first.take("alice", "m1", "p3", "a") is None
+    assert await first.renew("m1", "p3") == {} and await _take(first, "alice", "m1", "p3", "a") is None
     _let_lapse(url)
     # An own lease that lapsed is taken again, not renewed: somebody else may have had it meanwhile.
     assert await first.renew("m1", "p1") == {}
     assert "alice" in await second.find_free("m2")
     await first.announce("m2", "10.0.0.2")
-    assert await second.take("alice", "m2", "p2", "10.0.0.2:1") == 2
+    assert await _take(second, "alice", "m2", "p2", "10.0.0.2:1") == 2
     assert "alice" not in await first.renew("m1", "p1")
-    assert not await first.release("alice", "p1", 1)
+    assert not await first.release({"alice": 1}, "p1")
     assert (await second.renew("m2", "p2"))["alice"].epoch == 2
-    assert await second.release("alice", "p2", 2)
-    assert await first.take("alice", "m1", "p1", "10.0.0.1:1") == 3
+    assert await second.release({"alice": 2}, "p2")
+    assert await _take(first, "alice", "m1", "p1", "10.0.0.1:1") == 3
 
 
 async def test_the_clock_of_a_host_decides_nothing(
     hosts: tuple[FleetTables, FleetTables], url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = hosts
-    assert await first.take("alice", "m1", "p1", "a") == 1
+    assert await _take(first, "alice", "m1", "p1", "a") == 1
     # Nothing of a client is read for it: not its time, and not the zone of its session.
     monkeypatch.setattr("time.time", lambda: 4e9)
     monkeypatch.setenv("PGTZ", "Pacific/Kiritimati")
     ahead = FleetTables(url)
-    assert await ahead.take("alice", "m2", "p2", "b") is None and await ahead.find_free("m2") == []
+    assert await _take(ahead, "alice", "m2", "p2", "b") is None and await ahead.find_free("m2") == []
     assert set(await ahead.renew("m1", "p1")) == {"alice"}
     await ahead.aclose()
-    assert await second.take("alice", "m2", "p2", "b") is None
+    assert await _take(second, "alice", "m2", "p2", "b") is None
 
 
 async def test_a_home_moves_to_a_host_that_is_alive_and_to_any_other_if_that_is_not(
     hosts: tuple[FleetTables, FleetTables], url: str
 ) -> None:
     first, second = hosts
-    assert await first.take("alice", "m1", "p1", "a") == 1
+    assert await _take(first, "alice", "m1", "p1", "a") == 1
     await first.want("alice", "m1")
     assert not (await first.renew("m1", "p1"))["alice"].moves
     await first.want("alice", "m2")
     assert (await first.renew("m1", "p1"))["alice"].moves
-    assert await first.release("alice", "p1", 1)
-    assert await first.find_free("m1") == [] and await first.take("alice", "m1", "p1", "a") is None
-    assert await second.take("alice", "m2", "p2", "b") == 2
+    assert await first.release({"alice": 1}, "p1")
+    assert await first.find_free("m1") == [] and await _take(first, "alice", "m1", "p1", "a") is None
+    assert await _take(second, "alice", "m2", "p2", "b") == 2
     await first.want("alice", "m1")
     _let_lapse(url, "hosts", "seen_at")
     await second.renew("m2", "p2")
@@ -121,12 +127,12 @@ async def test_a_home_moves_to_a_host_that_is_alive_and_to_any_other_if_that_is_
         await second.drain("m2")
     await first.renew("m1", "p1")
     assert await second.drain("m2") == ["alice"]
-    assert (await second.renew("m2", "p2"))["alice"].moves and await second.release("alice", "p2", 2)
-    assert await second.take("alice", "m2", "p2", "b") is None
+    assert (await second.renew("m2", "p2"))["alice"].moves and await second.release({"alice": 2}, "p2")
+    assert await _take(second, "alice", "m2", "p2", "b") is None
     await second.withdraw("m1")
     assert await second.find_free("m2") == []
     await second.announce("m2", "10.0.0.2")
-    assert await second.take("alice", "m2", "p2", "b") == 3
+    assert await _take(second, "alice", "m2", "p2", "b") == 3
     with pytest.raises(UsageError, match="no host 'm1'"):
         await second.want("alice", "m1")
     with pytest.raises(UsageError, match="no home 'bob'"):
@@ -137,24 +143,24 @@ async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_
     hosts: tuple[FleetTables, FleetTables], url: str
 ) -> None:
     first, second = hosts
-    assert await first.take("alice", "m1", "p1", "a") == 1
+    assert await _take(first, "alice", "m1", "p1", "a") == 1
     in_an_hour = datetime.now(UTC) + timedelta(hours=1)
-    await first.mark_asleep("alice", "p1", 1, in_an_hour)
+    await first.mark_asleep({"alice": (1, in_an_hour)}, "p1")
     # Routers send it nothing from now on; its host stops it and then gives it up.
     place = (await second.find_places(["alice", "bob"]))["alice"]
     assert (place.address, place.is_asleep) == ("", True)
-    assert (await first.renew("m1", "p1"))["alice"].is_asleep and await first.release("alice", "p1", 1)
+    assert (await first.renew("m1", "p1"))["alice"].is_asleep and await first.release({"alice": 1}, "p1")
     assert await first.find_free("m1") == [] and await second.find_free("m2") == []
     assert [home.asleep_until for home in await first.list_homes()] == [in_an_hour]
     await second.wake(["alice"])
-    assert await first.find_free("m1") == ["alice"] and await second.take("alice", "m2", "p2", "b") is None
+    assert await first.find_free("m1") == ["alice"] and await _take(second, "alice", "m2", "p2", "b") is None
     # Another host takes it where that one does not come.
     _let_lapse(url, "homes", "next_due")
-    assert await second.take("alice", "m2", "p2", "b") == 2
+    assert await _take(second, "alice", "m2", "p2", "b") == 2
     held = (await second.renew("m2", "p2"))["alice"]
     assert not held.is_asleep and held.quota == Quota()
     # One that is woken before it has stopped stays.
-    await second.mark_asleep("alice", "p2", 2, in_an_hour)
+    await second.mark_asleep({"alice": (2, in_an_hour)}, "p2")
     await first.wake(["alice"])
     assert not (await second.renew("m2", "p2"))["alice"].is_asleep
     # A folder beyond its quota: it stops, and no host takes it until it may use more.
@@ -162,7 +168,7 @@ async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_
     await second.note_sizes({"alice": (5, 2_000_000)}, "p2")
     held, places = (await second.renew("m2", "p2"))["alice"], await first.find_places(["alice"])
     assert held.is_full and held.quota.disk_mb == 1 and places["alice"].is_full
-    assert await second.release("alice", "p2", 2) and await second.find_free("m2") == []
+    assert await second.release({"alice": 2}, "p2") and await second.find_free("m2") == []
     await first.set_quota("alice", Quota(disk_mb=2))
     assert await second.find_free("m2") == ["alice"]
 
@@ -176,9 +182,9 @@ async def test_of_homes_that_wait_the_longest_is_first_and_those_of_a_lost_host_
     await first.withdraw("m2")
     await second.announce("m2", "10.0.0.2")
     for tables, home, host in ((second, "alice", "m2"), (first, "bob", "m1"), (first, "carol", "m1")):
-        assert await tables.take(home, host, f"{home}'s", "a") == 1
-        await tables.mark_asleep(home, f"{home}'s", 1, in_an_hour)
-        assert await tables.release(home, f"{home}'s", 1)
+        assert await _take(tables, home, host, f"{home}'s", "a") == 1
+        await tables.mark_asleep({home: (1, in_an_hour)}, f"{home}'s")
+        assert await tables.release({home: 1}, f"{home}'s")
     await second.withdraw("m2")
     # Whoever was used last but is woken first comes first; the folder of alice is elsewhere.
     for home in ("alice", "carol", "bob"):
