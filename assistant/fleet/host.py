@@ -68,14 +68,12 @@ class FleetHost:
         self._ports: dict[str, int] = {}
         self._measured_at = 0.0
         self._renewed_at = 0.0  # when the last renewal that was confirmed was sent, by the loop's clock
-        self._is_stopping = False
+        self._is_announced, self._is_stopping = False, False
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run homes until `stop`, then end them all. Raises `ReplicaUnavailable` if PostgreSQL does not answer at the
-        beginning."""
-        await self._tables.announce(self._options.name, self._options.listen)
-        loop = asyncio.get_running_loop()
-        self._renewed_at = loop.time()
+        """Run homes until `stop`, then end them all."""
+        trouble = ""
+        self._renewed_at = asyncio.get_running_loop().time()
         watching = asyncio.create_task(self._watch_leases(), name="leases")
         try:
             while self._homes or not stop.is_set():
@@ -84,8 +82,11 @@ class FleetHost:
                 try:
                     async with asyncio.timeout(LEASE_SECONDS):
                         await self._tend_homes()
+                    trouble = ""
                 except (AssistantError, OSError) as error:
-                    log.error("the homes cannot be looked after", error=str(error) or "PostgreSQL does not answer")
+                    if (text := str(error) or "PostgreSQL does not answer") != trouble:
+                        log.error("the homes cannot be looked after", error=text)
+                    trouble = text
                     if stop.is_set() and all(running.is_ended for running in self._homes.values()):
                         break  # their leases lapse
                 with contextlib.suppress(TimeoutError):
@@ -107,6 +108,9 @@ class FleetHost:
     async def _tend_homes(self) -> None:
         """Renew the leases if it is time, end what was lost or moves, release what has ended, take what is free."""
         sent = asyncio.get_running_loop().time()
+        if not self._is_announced:
+            await self._tables.announce(self._options.name, self._options.listen)
+            self._is_announced = True
         if sent - self._renewed_at >= _RENEW_EVERY:
             held = await self._tables.renew(self._options.name, self._process)
             self._renewed_at = sent

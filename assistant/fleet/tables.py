@@ -9,14 +9,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import UsageError
+from assistant.core.errors import ReplicaUnavailable, UsageError
 from assistant.replica.connection import PostgresSession
 
 LEASE_SECONDS = 15
+_SECONDS_BETWEEN_TRIES = 1.0
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS nocturne_fleet_homes (
@@ -146,6 +148,21 @@ class FleetTables(PostgresSession):
         columns = "SELECT attname FROM pg_attribute WHERE attrelid = 'nocturne_fleet_homes'::regclass"
         if await self._value(f"{columns} AND attname = 'disk_bytes'") is None:
             raise UsageError(_OLD_TABLES)
+
+    async def wait_until_there(self, tell: Callable[[str], None]) -> None:
+        """As `require`, but wait for PostgreSQL while it does not answer, and say so once: a machine that starts again
+        after a power cut may be faster than its server."""
+        told = False
+        while True:
+            try:
+                return await self.require()
+            except ReplicaUnavailable as error:
+                if isinstance(error.__cause__, ImportError):
+                    raise
+                if not told:
+                    tell(f"{error} It is tried again until it answers.")
+                told = True
+                await asyncio.sleep(_SECONDS_BETWEEN_TRIES)
 
     # ------------------------------------------------------------------------------------------------------------ homes
 

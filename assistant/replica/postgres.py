@@ -182,7 +182,7 @@ class ReplicaDatabase(PostgresSession):
     async def read_changes(self, after: int, most_bytes: int) -> Sequence[tuple[int, bytes]]:
         """Return the next changes with their numbers, oldest first: one at least, and more up to `most_bytes`."""
         query = (
-            "SELECT sequence, change FROM (SELECT sequence, change, sum(length(change)) OVER (ORDER BY sequence) AS size "
+            "SELECT sequence, change FROM (SELECT *, sum(length(change)) OVER (ORDER BY sequence) AS size "
             "FROM nocturne_changes WHERE home = %s AND sequence BETWEEN %s AND %s) c "
             "WHERE size <= %s OR sequence = %s ORDER BY sequence"
         )

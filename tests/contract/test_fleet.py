@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from assistant.core.errors import UsageError
 from assistant.fleet.host import STARTS_AT_ONCE, FleetHost, HostOptions
@@ -23,6 +24,7 @@ from assistant.fleet.tables import FleetTables, HomePlace, Quota
 from assistant.replica.postgres import ReplicaDatabase
 from tests.support.command_line import FinishedCommand, run_in_process
 from tests.support.postgres import Postgres, run_postgres
+from tests.support.wire import SOCKET, Wire
 
 
 @pytest.fixture(scope="session")
@@ -280,6 +282,41 @@ async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(
     assert {folder.name for folder in started[:STARTS_AT_ONCE]} == {*names[:STARTS_AT_ONCE]}
     stop.set()
     await running
+    await tables.aclose()
+
+
+async def test_a_host_waits_for_a_server_that_does_not_answer_yet_and_again_when_it_stops_answering(
+    tmp_path: Path, server: Postgres, url: str
+) -> None:
+    tables, said = FleetTables(url), list[str]()
+    await tables.prepare()
+    there, wire = FleetTables(url.replace(str(server.folder), str(tmp_path))), Wire(server.folder / SOCKET)
+    waiting = asyncio.create_task(there.wait_until_there(said.append))
+    while not said:
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+    assert "tried again until it answers" in said[0]
+    stop = asyncio.Event()
+    async with await asyncio.start_unix_server(wire.connect, str(tmp_path / SOCKET)):
+        await waiting
+        await there.aclose()
+    (tmp_path / SOCKET).unlink(missing_ok=True)
+    options = HostOptions("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda *_: {}, 0.0)
+    host = FleetHost(there, options, partial(ReplicaDatabase, url), lambda *_: pytest.fail("there are no homes"))
+    running = asyncio.create_task(host.run(stop))
+    with capture_logs() as logs:
+        while not logs:
+            await asyncio.sleep(0.01)
+            assert not running.done()
+    assert not await tables.list_hosts()
+    async with await asyncio.start_unix_server(wire.connect, str(tmp_path / SOCKET)):
+        while not await tables.list_hosts():
+            await asyncio.sleep(0.01)
+            assert not running.done()
+        stop.set()
+        await running
+        assert not await tables.list_hosts()
+        await there.aclose()
     await tables.aclose()
 
 
