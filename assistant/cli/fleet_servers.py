@@ -69,7 +69,7 @@ def serve_homes(name: str | None, folder: Path | None, listen: str, domain: str,
 
     try:
         with home_lock(folder / ".host"):
-            with_tables(settings, serve)
+            with_tables(settings, serve, waits=True)
     except HomeLocked:
         raise UsageError(f"Another process runs the homes in {folder}. Nothing was started.") from None
 
@@ -128,7 +128,7 @@ def route(listen: str, wait: float, ca: Path | None) -> None:
                 print_remark(f"The router listens at {listen}. Ctrl-C stops it.")
                 await stop.wait()
 
-    with_tables(settings, serve)
+    with_tables(settings, serve, waits=True)
 
 
 def _parse_address(listen: str) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from assistant.cli.home_stores import load_effective_settings
+from assistant.cli.output import print_remark
 from assistant.core.errors import UsageError
 from assistant.settings.settings import Settings
 
@@ -36,14 +37,19 @@ def require_name(name: str) -> None:
         )
 
 
-def with_tables(settings: Settings, act: Callable[[FleetTables], Awaitable[T]], *, is_new: bool = False) -> T:
-    """Return what `act` does with the tables, in an event loop of its own. Unless `is_new`, the tables must exist."""
+def with_tables(
+    settings: Settings, act: Callable[[FleetTables], Awaitable[T]], *, is_new: bool = False, waits: bool = False
+) -> T:
+    """Return what `act` does with the tables, in an event loop of its own. Unless `is_new`, the tables must exist.
+    `waits`: PostgreSQL need not answer yet."""
     from assistant.fleet.tables import FleetTables
 
     async def run() -> T:
         tables = FleetTables(settings.values.replica.url.get_secret_value())
         try:
-            if not is_new:
+            if waits:
+                await tables.wait_until_there(print_remark)
+            elif not is_new:
                 await tables.require()
             return await act(tables)
         finally:

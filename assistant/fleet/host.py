@@ -13,6 +13,8 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping
+from dataclasses import field
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -49,6 +51,15 @@ class HostOptions:
     idle_minutes: float  # after which a home that nobody needs is stopped; 0 for never
 
 
+@dataclass(slots=True)
+class _News:
+    """What a look at the homes has to tell PostgreSQL; of each home its epoch."""
+
+    ended: dict[str, int] = field(default_factory=dict)
+    asleep: dict[str, tuple[int, datetime]] = field(default_factory=dict)  # until when
+    awake: list[str] = field(default_factory=list)
+
+
 class FleetHost:
     def __init__(self, tables: FleetTables, options: HostOptions, replica: OpenReplica, start: StartProcess) -> None:
         self._tables, self._options, self._replica, self._start = tables, options, replica, start
@@ -57,14 +68,12 @@ class FleetHost:
         self._ports: dict[str, int] = {}
         self._measured_at = 0.0
         self._renewed_at = 0.0  # when the last renewal that was confirmed was sent, by the loop's clock
-        self._is_stopping = False
+        self._is_announced, self._is_stopping = False, False
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run homes until `stop`, then end them all. Raises `ReplicaUnavailable` if PostgreSQL does not answer at the
-        beginning."""
-        await self._tables.announce(self._options.name, self._options.listen)
-        loop = asyncio.get_running_loop()
-        self._renewed_at = loop.time()
+        """Run homes until `stop`, then end them all."""
+        trouble = ""
+        self._renewed_at = asyncio.get_running_loop().time()
         watching = asyncio.create_task(self._watch_leases(), name="leases")
         try:
             while self._homes or not stop.is_set():
@@ -73,8 +82,11 @@ class FleetHost:
                 try:
                     async with asyncio.timeout(LEASE_SECONDS):
                         await self._tend_homes()
+                    trouble = ""
                 except (AssistantError, OSError) as error:
-                    log.error("the homes cannot be looked after", error=str(error) or "PostgreSQL does not answer")
+                    if (text := str(error) or "PostgreSQL does not answer") != trouble:
+                        log.error("the homes cannot be looked after", error=text)
+                    trouble = text
                     if stop.is_set() and all(running.is_ended for running in self._homes.values()):
                         break  # their leases lapse
                 with contextlib.suppress(TimeoutError):
@@ -96,13 +108,21 @@ class FleetHost:
     async def _tend_homes(self) -> None:
         """Renew the leases if it is time, end what was lost or moves, release what has ended, take what is free."""
         sent = asyncio.get_running_loop().time()
+        if not self._is_announced:
+            await self._tables.announce(self._options.name, self._options.listen)
+            self._is_announced = True
         if sent - self._renewed_at >= _RENEW_EVERY:
             held = await self._tables.renew(self._options.name, self._process)
             self._renewed_at = sent
         else:
             held = await self._tables.read_held(self._options.name, self._process)
+        news = _News()
+        for home in held.keys() - self._homes.keys():
+            # The answer was lost with which PostgreSQL gave it to this process.
+            news.ended[home] = held[home].epoch
         for running in list(self._homes.values()):
-            await self._attend(running, held.get(running.home))
+            self._attend(running, held.get(running.home), news)
+        await self._tell(news)
         if not self._is_stopping:
             await self._take_free()
         if sent - self._measured_at >= _MEASURE_EVERY:
@@ -112,14 +132,24 @@ class FleetHost:
     def _measure(self) -> dict[str, tuple[int, int]]:
         return {home: running.measure() for home, running in list(self._homes.items())}
 
-    async def _attend(self, running: RunningHome, held: HeldHome | None) -> None:
+    async def _tell(self, news: _News) -> None:
+        """Store what is new in a statement of each kind: a renewal must not wait for one of each home."""
+        if news.ended:
+            await self._tables.release(news.ended, self._process)
+            for home in news.ended:
+                log.info("released a home", home=home)
+                self._homes.pop(home, None)
+                self._ports.pop(home, None)
+        if news.asleep:
+            await self._tables.mark_asleep(news.asleep, self._process)
+        if news.awake:
+            await self._tables.wake(news.awake)
+
+    def _attend(self, running: RunningHome, held: HeldHome | None, news: _News) -> None:
         if held is not None and held.epoch != running.epoch:
             held = None
         if running.is_ended:
-            if held is not None:
-                await self._tables.release(running.home, self._process, running.epoch)
-                log.info("released a home", home=running.home)
-            del self._homes[running.home], self._ports[running.home]
+            news.ended[running.home] = running.epoch
         elif held is None:
             running.abandon()
         elif held.moves or held.is_full:
@@ -131,9 +161,9 @@ class FleetHost:
             running.check_owner(held.owner)
             if running.take_quota(held.quota):
                 self._measured_at = 0.0
-            await self._stop_if_idle(running, held.is_asleep)
+            self._stop_if_idle(running, held.is_asleep, news)
 
-    async def _stop_if_idle(self, running: RunningHome, is_asleep: bool) -> None:
+    def _stop_if_idle(self, running: RunningHome, is_asleep: bool, news: _News) -> None:
         """Stop a home that nobody needs, at the next look after routers were told to wake it first."""
         if running.is_starting:
             self._keep_active(running)
@@ -147,10 +177,10 @@ class FleetHost:
             running.idle_step = "active"
             self._keep_active(running)
         if is_asleep and running.idle_step != "stopping":
-            await self._tables.wake(running.home.lower())
+            news.awake.append(running.home.lower())
         elif due is not None and running.idle_step == "active":
             running.idle_step = "announced"
-            await self._tables.mark_asleep(running.home, self._process, running.epoch, due)
+            news.asleep[running.home] = running.epoch, due
 
     def _keep_active(self, running: RunningHome) -> None:
         running.active_until = asyncio.get_running_loop().time() + _ACTIVE_SECONDS
@@ -163,22 +193,22 @@ class FleetHost:
             return
         free = [home for home in await self._tables.find_free(options.name) if home not in self._homes]
         for home in free[:room]:
-            port = self._find_port()
-            epoch = await self._tables.take(home, options.name, self._process, f"{options.listen}:{port}")
-            if epoch is None:
-                continue
-            log.info("took a home", home=home, epoch=epoch)
+            self._ports[home] = self._find_port()
+        places = {home: f"{options.listen}:{self._ports[home]}" for home in free[:room]}
+        taken = await self._tables.take(places, options.name, self._process) if places else {}
+        for home in places.keys() - taken.keys():
+            del self._ports[home]
+        for home in (home for home in places if home in taken):
+            log.info("took a home", home=home, epoch=taken[home].epoch)
             folder = options.folder / home
-            self._ports[home] = port
-            held = (await self._tables.read_held(options.name, self._process)).get(home)
             self._homes[home] = RunningHome(
                 home,
-                epoch,
+                taken[home].epoch,
                 folder,
-                partial(options.environment, home, folder, port),
+                partial(options.environment, home, folder, self._ports[home]),
                 self._replica,
                 self._start,
-                held.quota if held is not None else Quota(),
+                taken[home].quota,
                 options.idle_minutes,
             )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,8 @@ class FleetRouter:
         self._tables, self._wait_seconds = tables, wait_seconds
         self._scheme = "https" if ca else "http"
         self._asking = asyncio.Lock()
+        self._next_homes = set[str]()
+        self._next_answer: asyncio.Task[Mapping[str, HomePlace]] | None = None
         # A connection that was kept might be closed by a home that stops just when it is used.
         self._transport = httpx2.AsyncHTTPTransport(
             verify=ssl.create_default_context(cafile=ca), limits=httpx2.Limits(max_keepalive_connections=0)
@@ -76,14 +78,7 @@ class FleetRouter:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._wait_seconds
         while True:
-            try:
-                async with self._asking:
-                    place = await self._tables.find_place(home)
-                    if place is not None and place.is_asleep:
-                        await self._tables.wake(home)
-            except ReplicaUnavailable as error:
-                log.error("the fleet's database does not answer", error=str(error))
-                place = _NOWHERE
+            place = await self._find_place(home)
             if place is None:
                 return 404, f"There is no home {home!r} here."
             if place.is_full:
@@ -101,6 +96,26 @@ class FleetRouter:
             if loop.time() > end:
                 return 503, f"{home!r} does not run now. Nothing was accepted; try again later."
             await asyncio.sleep(_LOOK_EVERY)
+
+    async def _find_place(self, home: str) -> HomePlace | None:
+        """Return where a home is, None if there is no such home. Requests that come while PostgreSQL is asked share the
+        next question, so that thousands which wait for their homes delay nobody."""
+        if self._next_answer is None:
+            self._next_answer = asyncio.create_task(self._ask())
+        self._next_homes.add(home)
+        return (await asyncio.shield(self._next_answer)).get(home)
+
+    async def _ask(self) -> Mapping[str, HomePlace]:
+        async with self._asking:
+            homes, self._next_homes, self._next_answer = self._next_homes, set(), None
+            try:
+                places = await self._tables.find_places(homes)
+                if asleep := [home for home, place in places.items() if place.is_asleep]:
+                    await self._tables.wake(asleep)
+                return places
+            except ReplicaUnavailable as error:
+                log.error("the fleet's database does not answer", error=str(error))
+                return dict.fromkeys(homes, _NOWHERE)
 
 
 def _request(address: str, scope: Scope, receive: Receive) -> httpx2.Request:

@@ -5,6 +5,7 @@ within its quota, and is started again when it ends.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -15,7 +16,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Literal
 
-from assistant.core.errors import AssistantError
+from assistant.core.errors import AssistantError, StoreError
 from assistant.core.logger import get_logger
 from assistant.fleet.tables import Quota
 from assistant.replica.holder import load_holder
@@ -60,7 +61,7 @@ class RunningHome:
         self.idle_step: Literal["active", "announced", "stopping"] = "active"  # routers are told before it is stopped
         self.active_until = 0.0  # by the loop's clock: whoever woke it may still come
         self._is_restarting = False
-        self._begun_at = time.time_ns()
+        self._begun_at, self._has_listened = time.time_ns(), False
         self._serving: BaseProcess | None = None
         self._is_closing = False
         self._task = asyncio.create_task(self._run(), name=f"home {home}")
@@ -72,12 +73,12 @@ class RunningHome:
     @property
     def is_starting(self) -> bool:
         """Return whether it still loads: it does not listen since it was taken, which is not a minute ago."""
+        if self._has_listened:
+            return False
         seconds = (time.time_ns() - self._begun_at) / 1e9
-        try:
-            listens = (self.folder / _LISTENS).stat().st_ctime_ns > self._begun_at
-        except FileNotFoundError:
-            listens = False
-        return not listens and 0 <= seconds < _MOST_SECONDS_BETWEEN_STARTS
+        with contextlib.suppress(FileNotFoundError):
+            self._has_listened = (self.folder / _LISTENS).stat().st_ctime_ns > self._begun_at
+        return not self._has_listened and 0 <= seconds < _MOST_SECONDS_BETWEEN_STARTS
 
     def close(self) -> None:
         """Ask it to stop: running turns finish first. `is_ended` says when it has."""
@@ -101,8 +102,8 @@ class RunningHome:
         """Kill a child whose replica has another owner: it is refused everything. It is restored, and started again."""
         if self._serving is None or owner is None:
             return
-        holder = load_holder(self.folder)
-        if holder is not None and holder.name != owner:
+        known = _read_owner(self.folder)
+        if known and known != owner:
             log.warning("the replica of a home has another owner; it is restored", home=self.home)
             self._serving.kill()
 
@@ -153,8 +154,8 @@ class RunningHome:
         await self._end_leftover()
         database = self._replica(self.home)
         try:
-            state, holder = await database.read_state(), load_holder(self.folder)
-            if state is None or (holder is not None and holder.name == state.holder):
+            state = await database.read_state()
+            if state is None or _read_owner(self.folder) == state.holder:
                 return False
             if not state.base:
                 # Nothing is acknowledged before the first base is complete: it begins anew.
@@ -200,13 +201,23 @@ async def _wait_until_ended(process: BaseProcess) -> None:
     process.join()
 
 
+def _read_owner(folder: Path) -> str | None:
+    """Return who a folder says it is, None if it never owned a replica, "" if that cannot be read. Such a folder is
+    restored at its next start: the replica has all that was acknowledged."""
+    try:
+        holder = load_holder(folder)
+    except StoreError:
+        return ""
+    return holder.name if holder is not None else None
+
+
 def _set_aside(folder: Path) -> None:
     """Move an old folder of a home to `.before`: a restore leaves keys and secrets in place, and these are old as well.
     One former folder of each home is kept, for what no replica has."""
     if not folder.exists():
         return
     former = folder.parent / _FORMER / folder.name
-    if former.exists() and load_holder(folder) is None:
+    if former.exists() and _read_owner(folder) is None:
         shutil.rmtree(folder)  # a restore was interrupted
         return
     if former.exists():

@@ -9,14 +9,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import UsageError
+from assistant.core.errors import ReplicaUnavailable, UsageError
 from assistant.replica.connection import PostgresSession
 
 LEASE_SECONDS = 15
+_SECONDS_BETWEEN_TRIES = 1.0
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS nocturne_fleet_homes (
@@ -40,8 +42,13 @@ ALTER TABLE nocturne_fleet_homes
     ADD COLUMN IF NOT EXISTS disk_mb bigint NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS monthly_usd double precision NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS memory_bytes bigint NOT NULL DEFAULT 0,
-    ADD COLUMN IF NOT EXISTS disk_bytes bigint NOT NULL DEFAULT 0
+    ADD COLUMN IF NOT EXISTS disk_bytes bigint NOT NULL DEFAULT 0;
+CREATE UNIQUE INDEX IF NOT EXISTS nocturne_fleet_homes_by_name ON nocturne_fleet_homes (lower(home));
+CREATE INDEX IF NOT EXISTS nocturne_fleet_homes_by_due ON nocturne_fleet_homes (next_due);
+CREATE INDEX IF NOT EXISTS nocturne_fleet_homes_by_process ON nocturne_fleet_homes (process)
 """
+# Hosts and routers ask several times a second, so nothing they ask reads the rows of homes that sleep. `until`, which
+# changes with each renewal, is in no index.
 # `now()` is when a statement began, maybe long before it got its row.
 _LATER = f"clock_timestamp() + interval '{LEASE_SECONDS} seconds'"
 _IS_ALIVE = f"seen_at > clock_timestamp() - interval '{LEASE_SECONDS} seconds'"
@@ -57,7 +64,7 @@ AND EXISTS ({_TAKES_HOMES} %(host)s)
 """
 _IS_HELD = "process = %(process)s AND until > clock_timestamp()"
 _HELD = f"""
-home, epoch, wanted NOT IN ('', %(host)s) AND EXISTS ({_TAKES_HOMES} h.wanted),
+h.home, epoch, wanted NOT IN ('', %(host)s) AND EXISTS ({_TAKES_HOMES} h.wanted),
 next_due > clock_timestamp(), {_IS_FULL}, memory_mb, disk_mb, monthly_usd,
 (SELECT holder FROM nocturne_homes r WHERE r.home = h.home)
 """
@@ -142,13 +149,27 @@ class FleetTables(PostgresSession):
         if await self._value(f"{columns} AND attname = 'disk_bytes'") is None:
             raise UsageError(_OLD_TABLES)
 
+    async def wait_until_there(self, tell: Callable[[str], None]) -> None:
+        """As `require`, but wait for PostgreSQL while it does not answer, and say so once: a machine that starts again
+        after a power cut may be faster than its server."""
+        told = False
+        while True:
+            try:
+                return await self.require()
+            except ReplicaUnavailable as error:
+                if isinstance(error.__cause__, ImportError):
+                    raise
+                if not told:
+                    tell(f"{error} It is tried again until it answers.")
+                told = True
+                await asyncio.sleep(_SECONDS_BETWEEN_TRIES)
+
     # ------------------------------------------------------------------------------------------------------------ homes
 
     async def add(self, home: str) -> bool:
-        """Return whether it is new."""
-        return bool(
-            await self._change("INSERT INTO nocturne_fleet_homes (home) VALUES (%s) ON CONFLICT DO NOTHING", home)
-        )
+        """Return whether it is new; names that differ in case alone are the same."""
+        insert = "INSERT INTO nocturne_fleet_homes (home, until) VALUES (%s, clock_timestamp()) ON CONFLICT DO NOTHING"
+        return bool(await self._change(insert, home))
 
     async def remove(self, home: str) -> bool:
         """Return whether there was such a home. Its host stops it; the replica stays."""
@@ -163,22 +184,22 @@ class FleetTables(PostgresSession):
         )
         return [FleetHome(*(*row[:9], Quota(*row[9:12]), *row[12:])) for row in await self._rows(query)]
 
-    async def find_place(self, home: str) -> HomePlace | None:
-        """Return None if there is no such home. `home` is in lower case."""
+    async def find_places(self, homes: Iterable[str]) -> dict[str, HomePlace]:
+        """Return where these homes are, without those that do not exist. Names are in lower case."""
         rows = await self._rows(
-            "SELECT CASE WHEN until <= clock_timestamp() OR next_due > clock_timestamp() OR (wanted NOT IN ('', host) "
-            f"AND EXISTS ({_TAKES_HOMES} h.wanted)) THEN '' ELSE address END, next_due > clock_timestamp(), {_IS_FULL} "
-            "FROM nocturne_fleet_homes h WHERE lower(home) = %s",
-            (home,),
+            "SELECT lower(home), CASE WHEN until <= clock_timestamp() OR next_due > clock_timestamp() OR (wanted NOT "
+            f"IN ('', host) AND EXISTS ({_TAKES_HOMES} h.wanted)) THEN '' ELSE address END, "
+            f"next_due > clock_timestamp(), {_IS_FULL} FROM nocturne_fleet_homes h WHERE lower(home) = ANY(%s)",
+            (list(homes),),
         )
-        return HomePlace(*rows[0]) if rows else None
+        return {home: HomePlace(*place) for home, *place in rows}
 
-    async def wake(self, home: str) -> None:
-        """Have a host start a home that sleeps, or not stop it. `home` is in lower case."""
+    async def wake(self, homes: Iterable[str]) -> None:
+        """Have hosts start homes that sleep, or not stop them. Names are in lower case."""
         await self._change(
-            "UPDATE nocturne_fleet_homes SET next_due = clock_timestamp() "
-            "WHERE lower(home) = %s AND next_due > clock_timestamp()",
-            home,
+            "UPDATE nocturne_fleet_homes SET next_due = statement_timestamp() "
+            "WHERE lower(home) = ANY(%s) AND next_due > clock_timestamp()",
+            list(homes),
         )
 
     async def set_quota(self, home: str, quota: Quota) -> None:
@@ -218,22 +239,27 @@ class FleetTables(PostgresSession):
     # ----------------------------------------------------------------------------------------------------------- leases
 
     async def find_free(self, host: str) -> list[str]:
-        """Return the homes that a host may take; first those that are to move to it, then those that it had last."""
+        """Return the homes that a host may take; first those that are to move to it, then those that wait longest.
+        One that another host had last has waited 30 seconds less than it has: it needs a restore."""
         query = (
-            f"SELECT home FROM nocturne_fleet_homes WHERE {_IS_FREE} "
-            "ORDER BY wanted = %(host)s DESC, host = %(host)s DESC, until, home LIMIT 100"
+            # The condition that is repeated is one that finds rows by their index.
+            f"SELECT home FROM nocturne_fleet_homes WHERE next_due <= statement_timestamp() AND {_IS_FREE} "
+            "ORDER BY wanted = %(host)s DESC, greatest(until, next_due) + "
+            "CASE WHEN host IN ('', %(host)s) THEN interval '0' ELSE '30 seconds' END, home LIMIT 100"
         )
         return [home for (home,) in await self._rows(query, {"host": host})]
 
-    async def take(self, home: str, host: str, process: str, address: str) -> int | None:
-        """Take the lease of a home for a process of a host, and return its epoch; None if it is not free (any more)."""
-        rows = await self._rows(
-            "UPDATE nocturne_fleet_homes SET epoch = epoch + 1, host = %(host)s, process = %(process)s, "
-            f"address = %(address)s, until = {_LATER}, wanted = '', next_due = '-infinity' "
-            f"WHERE home = %(home)s AND {_IS_FREE} RETURNING epoch",
-            {"home": home, "host": host, "process": process, "address": address},
+    async def take(self, homes: Mapping[str, str], host: str, process: str) -> dict[str, HeldHome]:
+        """Take the leases of homes for a process of a host, of each its address there; return those that were free."""
+        statement = (
+            "UPDATE nocturne_fleet_homes h SET epoch = epoch + 1, host = %(host)s, process = %(process)s, "
+            f"address = f.place, until = {_LATER}, wanted = '', next_due = '-infinity' "
+            # Hosts that take some of the same homes do not wait for each other.
+            "FROM (SELECT home, place FROM nocturne_fleet_homes JOIN unnest(%(homes)s::text[], %(places)s::text[]) "
+            f"AS t (name, place) ON home = name WHERE {_IS_FREE} FOR UPDATE OF nocturne_fleet_homes SKIP LOCKED) f "
+            f"WHERE h.home = f.home RETURNING {_HELD}"
         )
-        return int(rows[0][0]) if rows else None
+        return await self._query_held(statement, host, process, homes=list(homes), places=list(homes.values()))
 
     async def renew(self, host: str, process: str) -> dict[str, HeldHome]:
         """Renew all leases of a process, and return what it holds. What is missing was lost: it lapsed, was taken or
@@ -246,25 +272,26 @@ class FleetTables(PostgresSession):
         """As `renew`, without renewing."""
         return await self._query_held(f"SELECT {_HELD} FROM nocturne_fleet_homes h WHERE {_IS_HELD}", host, process)
 
-    async def _query_held(self, statement: str, host: str, process: str) -> dict[str, HeldHome]:
-        rows = await self._rows(statement, {"host": host, "process": process})
+    async def _query_held(self, statement: str, host: str, process: str, **more: object) -> dict[str, HeldHome]:
+        rows = await self._rows(statement, {"host": host, "process": process, **more})
         return {row[0]: HeldHome(*(*row[:5], Quota(*row[5:8]), row[8])) for row in rows}
 
-    async def mark_asleep(self, home: str, process: str, epoch: int, due: datetime) -> None:
-        """Tell routers that a home sleeps until `due`. Its lease is held until it has stopped."""
+    async def mark_asleep(self, dues: Mapping[str, tuple[int, datetime]], process: str) -> None:
+        """Tell routers until when homes sleep; of each its epoch and that time. Leases are held until they stopped."""
         await self._change(
-            "UPDATE nocturne_fleet_homes SET next_due = %s WHERE home = %s AND process = %s AND epoch = %s",
-            *(due, home, process, epoch),
+            "UPDATE nocturne_fleet_homes h SET next_due = s.due "
+            "FROM unnest(%s::text[], %s::bigint[], %s::timestamptz[]) AS s (home, epoch, due) "
+            "WHERE h.home = s.home AND h.epoch = s.epoch AND process = %s",
+            *(list(dues), [epoch for epoch, _ in dues.values()], [due for _, due in dues.values()], process),
         )
 
-    async def release(self, home: str, process: str, epoch: int) -> bool:
-        """Return whether the lease was still held."""
-        return bool(
-            await self._change(
-                "UPDATE nocturne_fleet_homes SET until = clock_timestamp(), process = '' "
-                "WHERE home = %s AND process = %s AND epoch = %s",
-                *(home, process, epoch),
-            )
+    async def release(self, homes: Mapping[str, int], process: str) -> int:
+        """Give up the leases of homes, of each its epoch; return how many were still held."""
+        return await self._change(
+            "UPDATE nocturne_fleet_homes h SET until = clock_timestamp(), process = '' "
+            "FROM unnest(%s::text[], %s::bigint[]) AS s (home, epoch) "
+            "WHERE h.home = s.home AND h.epoch = s.epoch AND process = %s",
+            *(list(homes), list(homes.values()), process),
         )
 
     # ------------------------------------------------------------------------------------------------------------ hosts

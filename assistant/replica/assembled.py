@@ -46,8 +46,10 @@ def find_changes(home: Path, before: AssembledFolder) -> tuple[Shipment, Mapping
     databases = {name: pages for name, path in paths.items() if (pages := _find_changed(path, before.pages[name]))}
     logs, lengths = {}, capture.measure_logs()
     for name, length in lengths.items():
-        if tail := (home / name).read_bytes()[before.logs.get(name, 0) :]:
-            logs[name] = (length - len(tail), tail)
+        with (home / name).open("rb") as file:
+            start = file.seek(before.logs.get(name, 0))
+            if tail := file.read(max(0, length - start)):
+                logs[name] = (start, tail)
     stamps = {name: give_own_time(path) for name, path in paths.items()}
     remembered = {"mark": "", "databases": stamps, "logs": lengths, "files": before.files}
     return Shipment(databases, logs), remembered

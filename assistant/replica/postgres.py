@@ -45,6 +45,7 @@ CREATE TABLE IF NOT EXISTS nocturne_bases (
 ALTER TABLE nocturne_changes ALTER COLUMN change SET STORAGE EXTERNAL;
 ALTER TABLE nocturne_bases ALTER COLUMN data SET STORAGE EXTERNAL
 """
+_CHANGES_AT_ONCE = 50
 _SHIP = """
 WITH fence AS (
     UPDATE nocturne_homes SET sequence = sequence + 1, changed_at = now()
@@ -178,12 +179,15 @@ class ReplicaDatabase(PostgresSession):
         rows = await self._rows(query, (self.home, base, part), binary=True)
         return bytes(rows[0][0]) if rows else None
 
-    async def read_changes(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """Return the next changes with their numbers, oldest first."""
+    async def read_changes(self, after: int, most_bytes: int) -> Sequence[tuple[int, bytes]]:
+        """Return the next changes with their numbers, oldest first: one at least, and more up to `most_bytes`."""
         query = (
-            "SELECT sequence, change FROM nocturne_changes WHERE home = %s AND sequence > %s ORDER BY sequence LIMIT %s"
+            "SELECT sequence, change FROM (SELECT *, sum(length(change)) OVER (ORDER BY sequence) AS size "
+            "FROM nocturne_changes WHERE home = %s AND sequence BETWEEN %s AND %s) c "
+            "WHERE size <= %s OR sequence = %s ORDER BY sequence"
         )
-        rows = await self._rows(query, (self.home, after, limit), binary=True)
+        first, last = after + 1, after + _CHANGES_AT_ONCE
+        rows = await self._rows(query, (self.home, first, last, most_bytes, first), binary=True)
         return [(int(sequence), bytes(change)) for sequence, change in rows]
 
     async def sum_bytes(self) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from assistant.replica.shipment import ChangeBytes, Cipher, apply_shipment, pack
 from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.files import WriteThrottle
 
-_CHANGES_AT_ONCE = 50
+_BYTES_AT_ONCE = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class ReplicaReader:
         (folder / "changes").mkdir()
         expected = state.base_after
         while expected < state.sequence:
-            changes = await self._database.read_changes(expected, _CHANGES_AT_ONCE)
+            changes = await self._database.read_changes(expected, _BYTES_AT_ONCE)
             for sequence, change in changes:
                 if sequence != expected + 1:
                     raise CorruptStore(f"The replica lacks change {expected + 1}. Nothing was restored.")

@@ -6,21 +6,25 @@ import asyncio
 import json
 import multiprocessing
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from assistant.core.errors import UsageError
 from assistant.fleet.host import STARTS_AT_ONCE, FleetHost, HostOptions
-from assistant.fleet.tables import FleetTables, Quota
+from assistant.fleet.router import FleetRouter
+from assistant.fleet.tables import FleetTables, HomePlace, Quota
 from assistant.replica.postgres import ReplicaDatabase
 from tests.support.command_line import FinishedCommand, run_in_process
 from tests.support.postgres import Postgres, run_postgres
+from tests.support.wire import SOCKET, Wire
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +54,12 @@ async def hosts(url: str) -> AsyncIterator[tuple[FleetTables, FleetTables]]:
     await second.aclose()
 
 
+async def _take(tables: FleetTables, home: str, host: str, process: str, address: str) -> int | None:
+    """Return the epoch, None if the home is not free."""
+    held = (await tables.take({home: address}, host, process)).get(home)
+    return held.epoch if held is not None else None
+
+
 def _let_lapse(url: str, table: str = "homes", column: str = "until") -> None:
     """As if the lease, or more than it, had passed since."""
     with psycopg.connect(url, autocommit=True) as connection:
@@ -63,54 +73,54 @@ async def test_of_two_hosts_one_takes_a_home_and_a_lapsed_lease_is_taken(
     for number in range(10):
         name = f"home{number}"
         await first.add(name)
-        taken = await asyncio.gather(first.take(name, "m1", "p1", "a"), second.take(name, "m2", "p2", "b"))
+        taken = await asyncio.gather(_take(first, name, "m1", "p1", "a"), _take(second, name, "m2", "p2", "b"))
         assert sorted(taken, key=str) == [1, None]
-    assert await first.take("alice", "m1", "p1", "10.0.0.1:1") == 1
-    assert await second.take("alice", "m2", "p2", "10.0.0.2:1") is None
+    assert await _take(first, "alice", "m1", "p1", "10.0.0.1:1") == 1
+    assert await _take(second, "alice", "m2", "p2", "10.0.0.2:1") is None
     assert "alice" not in await second.find_free("m2")
     assert (await first.renew("m1", "p1"))["alice"].epoch == 1
     # A second process of the same host is another one.
-    assert await first.renew("m1", "p3") == {} and await first.take("alice", "m1", "p3", "a") is None
+    assert await first.renew("m1", "p3") == {} and await _take(first, "alice", "m1", "p3", "a") is None
     _let_lapse(url)
     # An own lease that lapsed is taken again, not renewed: somebody else may have had it meanwhile.
     assert await first.renew("m1", "p1") == {}
     assert "alice" in await second.find_free("m2")
     await first.announce("m2", "10.0.0.2")
-    assert await second.take("alice", "m2", "p2", "10.0.0.2:1") == 2
+    assert await _take(second, "alice", "m2", "p2", "10.0.0.2:1") == 2
     assert "alice" not in await first.renew("m1", "p1")
-    assert not await first.release("alice", "p1", 1)
+    assert not await first.release({"alice": 1}, "p1")
     assert (await second.renew("m2", "p2"))["alice"].epoch == 2
-    assert await second.release("alice", "p2", 2)
-    assert await first.take("alice", "m1", "p1", "10.0.0.1:1") == 3
+    assert await second.release({"alice": 2}, "p2")
+    assert await _take(first, "alice", "m1", "p1", "10.0.0.1:1") == 3
 
 
 async def test_the_clock_of_a_host_decides_nothing(
     hosts: tuple[FleetTables, FleetTables], url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = hosts
-    assert await first.take("alice", "m1", "p1", "a") == 1
+    assert await _take(first, "alice", "m1", "p1", "a") == 1
     # Nothing of a client is read for it: not its time, and not the zone of its session.
     monkeypatch.setattr("time.time", lambda: 4e9)
     monkeypatch.setenv("PGTZ", "Pacific/Kiritimati")
     ahead = FleetTables(url)
-    assert await ahead.take("alice", "m2", "p2", "b") is None and await ahead.find_free("m2") == []
+    assert await _take(ahead, "alice", "m2", "p2", "b") is None and await ahead.find_free("m2") == []
     assert set(await ahead.renew("m1", "p1")) == {"alice"}
     await ahead.aclose()
-    assert await second.take("alice", "m2", "p2", "b") is None
+    assert await _take(second, "alice", "m2", "p2", "b") is None
 
 
 async def test_a_home_moves_to_a_host_that_is_alive_and_to_any_other_if_that_is_not(
     hosts: tuple[FleetTables, FleetTables], url: str
 ) -> None:
     first, second = hosts
-    assert await first.take("alice", "m1", "p1", "a") == 1
+    assert await _take(first, "alice", "m1", "p1", "a") == 1
     await first.want("alice", "m1")
     assert not (await first.renew("m1", "p1"))["alice"].moves
     await first.want("alice", "m2")
     assert (await first.renew("m1", "p1"))["alice"].moves
-    assert await first.release("alice", "p1", 1)
-    assert await first.find_free("m1") == [] and await first.take("alice", "m1", "p1", "a") is None
-    assert await second.take("alice", "m2", "p2", "b") == 2
+    assert await first.release({"alice": 1}, "p1")
+    assert await first.find_free("m1") == [] and await _take(first, "alice", "m1", "p1", "a") is None
+    assert await _take(second, "alice", "m2", "p2", "b") == 2
     await first.want("alice", "m1")
     _let_lapse(url, "hosts", "seen_at")
     await second.renew("m2", "p2")
@@ -119,12 +129,12 @@ async def test_a_home_moves_to_a_host_that_is_alive_and_to_any_other_if_that_is_
         await second.drain("m2")
     await first.renew("m1", "p1")
     assert await second.drain("m2") == ["alice"]
-    assert (await second.renew("m2", "p2"))["alice"].moves and await second.release("alice", "p2", 2)
-    assert await second.take("alice", "m2", "p2", "b") is None
+    assert (await second.renew("m2", "p2"))["alice"].moves and await second.release({"alice": 2}, "p2")
+    assert await _take(second, "alice", "m2", "p2", "b") is None
     await second.withdraw("m1")
     assert await second.find_free("m2") == []
     await second.announce("m2", "10.0.0.2")
-    assert await second.take("alice", "m2", "p2", "b") == 3
+    assert await _take(second, "alice", "m2", "p2", "b") == 3
     with pytest.raises(UsageError, match="no host 'm1'"):
         await second.want("alice", "m1")
     with pytest.raises(UsageError, match="no home 'bob'"):
@@ -135,39 +145,96 @@ async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_
     hosts: tuple[FleetTables, FleetTables], url: str
 ) -> None:
     first, second = hosts
-    assert await first.take("alice", "m1", "p1", "a") == 1
+    assert await _take(first, "alice", "m1", "p1", "a") == 1
     in_an_hour = datetime.now(UTC) + timedelta(hours=1)
-    await first.mark_asleep("alice", "p1", 1, in_an_hour)
+    await first.mark_asleep({"alice": (1, in_an_hour)}, "p1")
     # Routers send it nothing from now on; its host stops it and then gives it up.
-    place = await second.find_place("alice")
-    assert place is not None and (place.address, place.is_asleep) == ("", True)
-    assert (await first.renew("m1", "p1"))["alice"].is_asleep and await first.release("alice", "p1", 1)
+    place = (await second.find_places(["alice", "bob"]))["alice"]
+    assert (place.address, place.is_asleep) == ("", True)
+    assert (await first.renew("m1", "p1"))["alice"].is_asleep and await first.release({"alice": 1}, "p1")
     assert await first.find_free("m1") == [] and await second.find_free("m2") == []
     assert [home.asleep_until for home in await first.list_homes()] == [in_an_hour]
-    await second.wake("alice")
-    assert await first.find_free("m1") == ["alice"] and await second.take("alice", "m2", "p2", "b") is None
+    await second.wake(["alice"])
+    assert await first.find_free("m1") == ["alice"] and await _take(second, "alice", "m2", "p2", "b") is None
     # Another host takes it where that one does not come.
     _let_lapse(url, "homes", "next_due")
-    assert await second.take("alice", "m2", "p2", "b") == 2
+    assert await _take(second, "alice", "m2", "p2", "b") == 2
     held = (await second.renew("m2", "p2"))["alice"]
     assert not held.is_asleep and held.quota == Quota()
     # One that is woken before it has stopped stays.
-    await second.mark_asleep("alice", "p2", 2, in_an_hour)
-    await first.wake("alice")
+    await second.mark_asleep({"alice": (2, in_an_hour)}, "p2")
+    await first.wake(["alice"])
     assert not (await second.renew("m2", "p2"))["alice"].is_asleep
     # A folder beyond its quota: it stops, and no host takes it until it may use more.
     await first.set_quota("alice", Quota(disk_mb=1))
     await second.note_sizes({"alice": (5, 2_000_000)}, "p2")
-    held, place = (await second.renew("m2", "p2"))["alice"], await first.find_place("alice")
-    assert held.is_full and held.quota.disk_mb == 1 and place is not None and place.is_full
-    assert await second.release("alice", "p2", 2) and await second.find_free("m2") == []
+    held, places = (await second.renew("m2", "p2"))["alice"], await first.find_places(["alice"])
+    assert held.is_full and held.quota.disk_mb == 1 and places["alice"].is_full
+    assert await second.release({"alice": 2}, "p2") and await second.find_free("m2") == []
     await first.set_quota("alice", Quota(disk_mb=2))
     assert await second.find_free("m2") == ["alice"]
 
 
+async def test_of_homes_that_wait_the_longest_is_first_and_those_of_a_lost_host_do_not_wait_for_ever(
+    hosts: tuple[FleetTables, FleetTables], url: str
+) -> None:
+    first, second = hosts
+    in_an_hour = datetime.now(UTC) + timedelta(hours=1)
+    assert await first.add("bob") and await first.add("carol") and not await first.add("Carol")
+    await first.withdraw("m2")
+    await second.announce("m2", "10.0.0.2")
+    for tables, home, host in ((second, "alice", "m2"), (first, "bob", "m1"), (first, "carol", "m1")):
+        assert await _take(tables, home, host, f"{home}'s", "a") == 1
+        await tables.mark_asleep({home: (1, in_an_hour)}, f"{home}'s")
+        assert await tables.release({home: 1}, f"{home}'s")
+    await second.withdraw("m2")
+    # Whoever was used last but is woken first comes first; the folder of alice is elsewhere.
+    for home in ("alice", "carol", "bob"):
+        await first.wake([home])
+    assert await first.find_free("m1") == ["carol", "bob", "alice"]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "UPDATE nocturne_fleet_homes SET until = until - interval '40 seconds', "
+            "next_due = next_due - interval '40 seconds' WHERE home = 'alice'"
+        )
+    assert await first.find_free("m1") == ["alice", "carol", "bob"]
+    # Of homes that are new, too, the first that was added is first.
+    assert await first.add("a new one") and await first.find_free("m1") == ["alice", "carol", "bob", "a new one"]
+
+
+class CountingTables(FleetTables):
+    """Counts how often PostgreSQL is asked where homes are."""
+
+    questions = 0
+
+    async def find_places(self, homes: Iterable[str]) -> dict[str, HomePlace]:
+        self.questions += 1
+        return await super().find_places(homes)
+
+
+async def test_requests_for_a_thousand_homes_that_sleep_wake_them_with_few_questions(
+    hosts: tuple[FleetTables, FleetTables], url: str
+) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO nocturne_fleet_homes (home, next_due) "
+            "SELECT 'home' || n, now() + interval '1 hour' FROM generate_series(1, 1000) AS n"
+        )
+    tables = CountingTables(url)
+    transport = httpx.ASGITransport(FleetRouter(tables, 0.0, None))
+    async with httpx.AsyncClient(transport=transport, base_url="http://router") as client:
+        homes = [f"home{number}" for number in range(1, 1001)]
+        answers = await asyncio.gather(*(client.get("/", headers={"Host": f"{home}.org"}) for home in homes))
+    assert {answer.status_code for answer in answers} == {503}
+    assert tables.questions <= 20  # of 2,000 that are asked one by one
+    assert not [home.home for home in await tables.list_homes() if home.asleep_until]
+    await tables.aclose()
+
+
 async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(tmp_path: Path, url: str) -> None:
-    """The homes are processes that only sleep; each counts as started when it listens."""
-    homes = STARTS_AT_ONCE + 2
+    """The homes are processes that only sleep; each counts as started when it listens. All are started once, one
+    too that PostgreSQL gave to this host while its answer was lost."""
+    homes = STARTS_AT_ONCE + 3
     tables, started = FleetTables(url), list[Path]()
     database = ReplicaDatabase(url, "home")
     await database.prepare()
@@ -190,16 +257,66 @@ async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(
     listening, most = 0, 0
     while listening < homes:
         await asyncio.sleep(0.02)
+        if len(started) == STARTS_AT_ONCE and not listening:
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(
+                    "UPDATE nocturne_fleet_homes h SET process = o.process, host = 'm1', epoch = h.epoch + 1, "
+                    "until = o.until FROM nocturne_fleet_homes o WHERE o.home = 'home0' AND h.home = %s",
+                    (f"home{homes - 1}",),
+                )
+                # The owner of one that cannot be read keeps none of the others waiting.
+                connection.execute(
+                    "INSERT INTO nocturne_homes (home, epoch, holder, machine) VALUES ('home0', 1, 'somebody', 'm1')"
+                )
+            (started[0] / "run").mkdir(parents=True)
+            (started[0] / "run" / "replica.json").write_text("{")
         if len(started) > listening:
             most = max(most, len(started) - listening)
             if len(started) - listening == min(STARTS_AT_ONCE, homes - listening):
-                (started[listening] / "run").mkdir(parents=True)
+                (started[listening] / "run").mkdir(parents=True, exist_ok=True)
                 (started[listening] / "run" / "control.sock").touch()
                 listening += 1
         assert not running.done()
-    assert most == STARTS_AT_ONCE and len({*started}) == homes
+    names = [f"home{number}" for number in range(homes)]
+    assert most == STARTS_AT_ONCE and sorted(folder.name for folder in started) == names
+    assert {folder.name for folder in started[:STARTS_AT_ONCE]} == {*names[:STARTS_AT_ONCE]}
     stop.set()
     await running
+    await tables.aclose()
+
+
+async def test_a_host_waits_for_a_server_that_does_not_answer_yet_and_again_when_it_stops_answering(
+    tmp_path: Path, server: Postgres, url: str
+) -> None:
+    tables, said = FleetTables(url), list[str]()
+    await tables.prepare()
+    there, wire = FleetTables(url.replace(str(server.folder), str(tmp_path))), Wire(server.folder / SOCKET)
+    waiting = asyncio.create_task(there.wait_until_there(said.append))
+    while not said:
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+    assert "tried again until it answers" in said[0]
+    stop = asyncio.Event()
+    async with await asyncio.start_unix_server(wire.connect, str(tmp_path / SOCKET)):
+        await waiting
+        await there.aclose()
+    (tmp_path / SOCKET).unlink(missing_ok=True)
+    options = HostOptions("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda *_: {}, 0.0)
+    host = FleetHost(there, options, partial(ReplicaDatabase, url), lambda *_: pytest.fail("there are no homes"))
+    running = asyncio.create_task(host.run(stop))
+    with capture_logs() as logs:
+        while not logs:
+            await asyncio.sleep(0.01)
+            assert not running.done()
+    assert not await tables.list_hosts()
+    async with await asyncio.start_unix_server(wire.connect, str(tmp_path / SOCKET)):
+        while not await tables.list_hosts():
+            await asyncio.sleep(0.01)
+            assert not running.done()
+        stop.set()
+        await running
+        assert not await tables.list_hosts()
+        await there.aclose()
     await tables.aclose()
 
 
