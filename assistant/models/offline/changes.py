@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
+from assistant.core.time_readers import TimePiece
 from assistant.core.time_resolve import ResolvedTime, day_range, resolve_times
 from assistant.models.offline.cues import fold, read_cues, says, says_any
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
@@ -41,6 +42,14 @@ _MISSING = lazy_regex(
 )
 _HAS = lazy_regex(r"\b(?:got|have|hab\w*|haben|tengo|tenemos|ai|a|avons|pris|bought)\b")
 _PARTICIPLE_AT_END = lazy_regex(r"\b\w{2,}(?:ed|ought|t|en|e|ee|es|ad[oa]s?|id[oa]s?)[\s.!]*$")
+# "The shopping is done", "les courses sont faites"
+_SHOPPING_DONE = lazy_regex(
+    r"^(?:ok,? |so,? |voila,? )?(?:(?:i'?ve|i have|i|we'?ve|we) (?:just |already )?(?:done|did|finished)|(?:all )?(?:done|finished) with"
+    r"|j'ai (?:fait|fini)|on a (?:fait|fini)|ya (?:he hecho|hice)) (?:all )?(?:the|my|our|les|la) (?:shopping|groceries|food shop|courses|compra)"
+    r"(?: already| now)?$"
+    r"|^(?:the|my|die|der|les|la) (?:food )?(?:shopping|groceries|einkaufe?|courses|compra)(?:'s| is| are| ist| sind| sont| esta)?"
+    r"(?: (?:all|now|already|schon|deja|ya))* (?:done|bought|finished|erledigt|fertig|gemacht|faites?|finies?|hecha|lista)$"
+)
 _RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
 ONLY_THE_NEXT = "I can only leave out the next time that it comes, so nothing is changed"
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
@@ -121,6 +130,8 @@ def _drop_unseen(text: str, numbers: Sequence[int]) -> Plan:
 def says_whole_list_done(text: str) -> bool:
     """Whether it says of a list as a whole that it is done: "got everything on the shopping list"."""
     folded = fold(without_lists(text))
+    if _SHOPPING_DONE.match(fold(text).strip(" .!")):
+        return True
     if (
         not any(list_names(text))
         or not says_any(("all", "clear"), folded)
@@ -132,7 +143,7 @@ def says_whole_list_done(text: str) -> bool:
 
 
 def _whole_list(text: str, todos: Sequence[ListedItem]) -> Targets:
-    name = next(filter(None, list_names(text)), "")
+    name = next(filter(None, list_names(text)), "shopping" if _SHOPPING_DONE.match(fold(text).strip(" .!")) else "")
     return Targets([item for item in todos if item.kind == "todo" and is_same_list(item.list, name)], all_meant=True)
 
 
@@ -147,7 +158,7 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
         text = _without_missing(_without_missing_side(text))
     todos = [item for item in there if item.kind == "todo"]
     targets = find_targets(text, todos, context, find_times(text), may_keep=True)
-    if not targets and says_whole_list_done(text):
+    if (not targets or _SHOPPING_DONE.match(fold(text).strip(" .!"))) and says_whole_list_done(text):
         targets = _whole_list(text, todos)
     if not targets or targets.is_newest:
         targets = find_targets(text, there, context, find_times(text), may_keep=True)
@@ -188,6 +199,8 @@ def skip_one(item: ListedItem, times: FoundTimes, now: datetime | None) -> dict[
     rule = find_times(item.often).rule
     if now is None or not item.due or not rule or times.of_kind("repeat"):
         return None
+    if not days and any(piece.offset == 0 for piece in times.of_kind("part")):  # "not tonight"
+        days = [TimePiece("day", 0, 0, offset=0)]
     at = resolve_times(replace(times, pieces=tuple(days)), now, item.due)
     span = day_range(times, now) if times.of_kind("span") else None
     if at is None and span and item.due < span[1]:  # "this week": when it is due next

@@ -79,7 +79,7 @@ _SHOPPING = lazy_regex(
 )
 _BETWEEN_ITEMS = lazy_regex(
     r"\s*[;\n]\s*|\s*(?<!\d),(?!\d)\s*(?:(?:and|und|et|y|ni)\s+)?|\.\s+(?:(?:and|und|et|y)\s+)?|"
-    r"\s+(?:and|n|und|et|y|e|ni|plus|sowie|as well as|\+|&)\s+",
+    r"\s+(?:and|n|und|et|y|e|ni|plus|sowie|as well as|along with|ainsi que|así como|\+|&)\s+",
     re.IGNORECASE,
 )
 

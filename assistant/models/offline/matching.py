@@ -31,6 +31,8 @@ _SAME_THINGS = {
     "~alarm": ("alarm", "weck", "reveil", "despert", "despiert", "wake"),
     "~timer": ("timer", "kurzzeitwecker", "eieruhr", "minuteur", "chrono", "temporizador", "countdown"),
 }
+# A number in English, and a thing in French.
+_OVEN = lazy_regex(r"\b(?:le|du|au|un|mon) four\b")
 _MOST_WORDS = 60
 
 
@@ -100,6 +102,8 @@ def subject_words(text: str) -> list[str]:
     order_words = read_cues().order_words
     plain = find_times(text).words
     no_names = order_words | NUMBERS.keys()
+    if _OVEN.search(fold(plain)):
+        no_names -= {"four"}
     words = [w for w in words_of(plain) if not set(w.split("-")) <= no_names and not w.isdigit() and len(w) > 1]
     return list(dict.fromkeys(words))
 
@@ -145,7 +149,7 @@ def matching(words: Sequence[str], items: Sequence[ListedItem]) -> list[ListedIt
 def each_named(text: str, items: Sequence[ListedItem]) -> list[ListedItem]:
     """What the parts of a text between commas and "and" name, where each part that names anything names one."""
     named: list[ListedItem] = []
-    for part in re.split(r"\s*[,;]\s*|\s+(?:and|und|et|y|e|ni|plus|\+|&)\s+", text):
+    for part in re.split(r"\s*[,;]\s*|\s+(?:and|n|und|et|y|e|ni|plus|\+|&|as well as|along with|together with|sowie|ainsi que|asi como)\s+", text):
         found = matching(subject_words(part), items)
         if len(found) > 1:
             return []

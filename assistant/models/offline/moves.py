@@ -49,6 +49,8 @@ _ONE_NOT_OTHER = lazy_regex(
 )
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
 _ABOUT_THEN = 90  # minutes
+# What was not at night is not moved into it by an hour that may be of the afternoon.
+_NIGHT_ENDS = 5
 # Minutes of an hour that is known: "make that half past", "mets plutôt la demie", "mejor a y cuarto".
 _MINUTES_ALONE = lazy_regex(
     r"\b(?:(?P<half>half past|(?:et |la )demie?|y media)|(?P<quarter>quarter past|viertel nach|et quart|y cuarto))"
@@ -80,7 +82,9 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     found = for_each(targets)
     if targets.unclear:
         return ask_which(found)
-    skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.has_clock)
+    if says("once_only", fold(text)) and len(found) == 1 and found[0].often and not times.has_clock:
+        return (yield from call_tool("change_reminder", id=found[0].id, repeat="once"))
+    skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.of_kind("clock"))
     if skips and len(found) == 1 and found[0].often and (skipped := skip_one(found[0], times, now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
     if len(found) > 1 and says("sense_drop", fold(text)):
@@ -193,6 +197,8 @@ def _nearest(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -
     day = at if times.of_kind("day") else item.due
     first = day.replace(hour=at.hour % 12, minute=at.minute)
     readings = [moment for moment in (first, first + timedelta(hours=12)) if moment > now]
+    if item.due.hour >= _NIGHT_ENDS and "~alarm" not in words_of(item.text):
+        readings = [moment for moment in readings if moment.hour >= _NIGHT_ENDS]
     was = item.due.hour * 60 + item.due.minute
     nearest = min(readings, key=lambda moment: abs(moment.hour * 60 + moment.minute - was), default=at)
     is_morning = clocks[0].minutes >= 480 and abs(nearest.hour * 60 + nearest.minute - was) > _ABOUT_THEN

@@ -47,6 +47,9 @@ _STOPS_ALARM = lazy_regex(
     rf"|(?P<three>{_ALARM}) (?:off|aus|stopp?|abbrechen|beenden|stoppen|ausschalten|abstellen|ausmachen)"
     r")(?: (?:please|pls|bitte|now|s'il te plait|stp|por favor|porfa))*$"
 )
+# "8 -> 8.30"
+_FROM_TO = lazy_regex(r"(?<![\d:.])(\d{1,2})(?:[:.](\d\d))? ?(?:->|=>|→) ?(\d{1,2})(?:[:.](\d\d))?(?![\d:.]\d)")
+_WAKE_UP_CALL = lazy_regex(r"\bwake[- ]?up (?:call|alarm)\b", re.IGNORECASE)
 _COUNTDOWN = lazy_regex(r"(?:compte à rebours|cuenta atr[aá]s|countdown|eieruhr|chrono)", re.IGNORECASE)
 _END = lazy_regex(r"[\s?!.]*\Z")
 _SHORTEST_SLIP = 4
@@ -83,7 +86,7 @@ def read_forms() -> OrderForms:
     data = tomllib.loads(FORMS_FILE.read_text(encoding="utf-8"))
 
     def pairs(text: str) -> dict[str, str]:
-        return {fold(one): other for one, other in (pair.split() for pair in text.replace("\n", " ").split(","))}
+        return {fold(one): other for one, other in (pair.split(maxsplit=1) for pair in text.replace("\n", " ").split(","))}
 
     irregular = data["imperatives"]
     words = pairs(irregular.pop("words"))
@@ -116,7 +119,8 @@ def spell_order(text: str) -> str:
         plain = plain[interjection.end() :]
     if wanted := _WANTED.match(fold(plain)):
         plain = f"{'ich will' if plain[1:2] == 'a' else _WANTS[plain[0].lower()]}{plain[wanted.end() :]}"
-    plain = _WORDS.sub(lambda match: _spelled(match[0]), plain)
+    plain = _WAKE_UP_CALL.sub("alarm", plain)
+    plain = _FROM_TO.sub(_from_to, _WORDS.sub(lambda match: _spelled(match[0]), plain))
     end = _END.search(plain)
     bare = (plain[: end.start()] if end else plain).lstrip("¿¡ ")
     folded = fold(bare)
@@ -127,6 +131,11 @@ def spell_order(text: str) -> str:
         if match := form.pattern.fullmatch(folded):
             return " ".join(_as_order(form, bare, match).split())
     return plain
+
+
+def _from_to(match: re.Match[str]) -> str:
+    old, new = (":".join(filter(None, match.group(*pair))) for pair in ((1, 2), (3, 4)))
+    return f"from {old} to {new}"
 
 
 def _as_order(form: OrderForm, plain: str, match: re.Match[str]) -> str:

@@ -34,6 +34,10 @@ _NEW_NAMES = tuple(
         r"\baus (?P<old>.+?) (?:mach|mache|wird|machen wir)(?: bitte| doch)? (?P<new>.+)$",
         r"(?:call (?:it|that)|ponle|llamalo|nenn (?:es|sie|ihn)|appelle[- ]l[ea]|renomme[- ]l[ea](?: en)?"
         r"|rename it(?: to)?|renombral[oa](?: a| como)?)\s+(?P<new>.+)$",
+        # "the shed is actually a fence, fix the todo"
+        rf"^{_ARTICLE}(?P<old>[^,]+?) (?:is|are|ist|est|es)(?: (?:actually|really|now|eigentlich|jetzt|doch|en fait"
+        rf"|maintenant|en realidad|ahora))* {_ARTICLE}(?P<new>[^,]+?)(?: (?:now|jetzt|maintenant|ahora|actually))?,"
+        r" (?:so |please |bitte )?(?:fix|change|correct|update|rename|edit|ander|korrigier|corrige|change|modifie|cambia|arregla)\w* .*$",
         r"(?P<old>.+?)\s+(?:should (?:say|be|read)|soll|doit s'appeler"
         r"|que se llame)\s+(?P<new>.+?)(?:\s+hei(?:ß|ss)en)?$",
     )
@@ -76,6 +80,7 @@ _CONTRAST = lazy_regex(
     r"\b(?:instead|rather|make (?:it|that)|statt|stattdessen|anstatt|anstelle|lieber|plutot|au lieu|en vez|en lugar"
     r"|mejor|prefer\w*|sondern|sino|(?:no|not|nicht|non),? (?:it'?s|es|c'est|but))\b"
 )
+_MAKES = lazy_regex(r"\b(?:make|it'?s|should be|mach|es|mets|c'est|pon|es|sea)\b")
 _LONGEST_SWAP = 60
 
 
@@ -196,6 +201,8 @@ def _other_words(plain: str, folded: str, item: ListedItem) -> str:
         return ""
     _, start, end = runs[others[0]]
     _, old_start, old_end = runs[others[0] - 1 if others[0] else 1]
+    if old_start > end and not folded[end:old_start].strip() and _MAKES.search(folded[:start]):
+        end = old_end  # "make that brown bread"
     place = fold(item.text).find(folded[old_start:old_end])
     if place < 0 or end - start > _LONGEST_SWAP or not _is_thing(folded[start:end]):
         return ""

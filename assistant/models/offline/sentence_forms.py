@@ -39,6 +39,10 @@ _THE_ALARM = lazy_regex(
     r"^(?:(?:bitte|please|ok|also),? )?(?:the|my|den|der|die|meinen|le|la|mon|ma|el|mi|l') ?(?:\w+ )?"
     r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
 )
+_MAKES_ALARM = lazy_regex(
+    r"\b(?:make|change|move|push|bring|shift|delay|reset) (?:the|my) (?:\w+ )?(?:alarm|timer|wake[- ]?up(?: call)?)\b"
+)
+_HOUR_AT_END = lazy_regex(r"(?<![\w:.])\d{1,2}[.!]*$")
 _A_NEW_ALARM = lazy_regex(
     r"\b(?:an?|another|new|eine?n?|neuen?|noch einen?|une?|nouv\w+|una?|otr[oa]|nuev[oa]) (?:\w+ )?"
     r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
@@ -47,7 +51,19 @@ _A_NEW_ALARM = lazy_regex(
 _HEADS_TODO = lazy_regex(r"^(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s? ?: ?\S")
 _SHORT = 5
 _BY_SO_LONG = ("longer", "later_by", "earlier_by", "sooner")
+# "Remind me about the cat a bit later, at eight": not once more, but otherwise.
+_OTHERWISE = lazy_regex(
+    r"\b(?:instead|rather|later|earlier|stattdessen|lieber|spater|fruher|plutot|plus (?:tard|tot)|mejor"
+    r"|mas (?:tarde|temprano))\b"
+)
 _INSTEAD = lazy_regex(r"\b(?:instead|rather|stattdessen|lieber|besser|plutot|mejor)\b")
+# "Screws for the DIY list", "on n'a plus de sel, liste de courses": what is named before a list, and nothing of it
+# ordered, is to stand on it.
+_FOR_LIST = lazy_regex(
+    r"^[^?]+?(?:,| (?:for|on|onto|to|in|so|fur|auf|in|also|pour|sur|dans|donc|para|en|a|asi que))"
+    r"(?: (?:the|my|our|die|den|der|meine[rn]?|la|ma|el|mi|zur?|l'))? "
+    r"(?:[\w-]+ lists?|\w*(?:liste|zettel)(?: [\w' ]{2,20})?|lista(?: [\w ]{2,20})?|liste \w+)(?: (?:please|pls|bitte|stp|porfa))*[.! ]*$"
+)
 _BELONGS = lazy_regex(
     r"\b(?:should (?:be|go)|belongs?|goes?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?|pertenecen?)\b"
 )
@@ -107,6 +123,8 @@ def _intent_of_rest(it: _Sentence) -> str:
         tells_need(it.text.rstrip("? ")) and names_list(it.text) and not says("asks", it.folded)
     ):
         return "add"
+    if not asks and _is_for_list(it):
+        return "add"
     if not asks and any(list_names(it.text)) and says("resets", it.folded):
         return "drop"
     if not asks and says_whole_list_done(it.text):
@@ -152,6 +170,18 @@ def _intent_of_rest(it: _Sentence) -> str:
     return "" if asks or named else _intent_of_mood(it.text, it.folded, it.times, it.likeliest)
 
 
+def _is_for_list(it: _Sentence) -> bool:
+    """Whether a sentence only names things and the list that they are for, or says that they have run out."""
+    if _FOR_LIST.match(it.folded) is None or not any(list_names(it.text)):
+        return False
+    runs_out = read_cues().subject["need"].match(it.folded) is not None
+    told = ("show", "show_only", "done", "sense_done", "clear", "all", "anything", "count", "tells_past", "recalls")
+    if says_any(told, it.folded) or matching(subject_words(without_lists(it.text)), it.waiting):
+        return False
+    plain = it.likeliest in ("ask", "statement") and not says_any(("states", "sense_drop", "forms"), it.folded)
+    return bool(content_words(it.text)) and (runs_out or plain)
+
+
 def _is_there(thing: str, waiting: Sequence[ListedItem]) -> bool:
     """Whether something that waits has the words of a thing, and not the verb alone: "pagar la luz" is no rent."""
     words = [word for word in subject_words(thing) if not INFINITIVE.match(word)] or subject_words(thing)
@@ -184,7 +214,9 @@ def _tells_appointment(text: str, folded: str) -> bool:
 
 def _calls_off(folded: str, text: str, named: Sequence[ListedItem]) -> bool:
     """Whether a sentence says of one reminder, and of nothing else, that it is off: "the dentist is cancelled"."""
-    if len(named) != 1 or named[0].kind != "reminder" or not (says("states", folded) and says("sense_drop", folded)):
+    if len(named) != 1 or named[0].kind != "reminder" or not says("sense_drop", folded):
+        return False
+    if not says_any(("states", "needs_no_more"), folded):
         return False
     rest = content_words(text)
     return bool(rest) and count_hits(rest, named[0]) == len(rest)
@@ -280,7 +312,7 @@ def _moves(
 ) -> bool:
     """Whether it says when something that is there is to be instead."""
     length = find_length(folded)
-    if not (times.pieces or length):
+    if not (times.pieces or length or _HOUR_AT_END.search(folded)):
         return False
     rest = content_words(f"{text[: length.start]} {text[length.end :]}" if length else text)
     just_set = any(call.is_latest for call in context.earlier) and bool(find_last_changed(context)[1])
@@ -290,7 +322,11 @@ def _moves(
     reminders = [item for item in named if item.kind == "reminder"]
     if len(reminders) == 1 and likeliest in ("remind", "ask", "cannot") and _is_the_alarm(folded, reminders[0]):
         return True
+    if not (times.pieces or length) and likeliest != "remind":
+        return False
     alone = len(named) == 1 and count_hits(rest, named[0]) == len(rest)
+    if alone and reminders and likeliest == "remind" and _OTHERWISE.search(folded):
+        return True
     # "Leave the roast another quarter of an hour."
     if alone and length and not times.has_clock and named[0].kind == "reminder" and says_any(_BY_SO_LONG, folded):
         return True
@@ -308,4 +344,6 @@ def _is_the_alarm(folded: str, reminder: ListedItem) -> bool:
     rings = says("alarm", folded) or says("timer", folded)
     if _A_NEW_ALARM.search(folded):
         return False
+    if rings and _MAKES_ALARM.search(folded):
+        return True
     return rings and (_THE_ALARM.match(folded) is not None or (says("move", folded) and not says("wake", folded)))
