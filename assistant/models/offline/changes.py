@@ -32,7 +32,9 @@ from assistant.models.offline.plans import (
 )
 from assistant.models.offline.targets import (
     Targets,
+    content_words,
     find_targets,
+    is_old_time,
     items_at_times,
 )
 
@@ -71,7 +73,7 @@ def for_each(targets: Targets) -> Sequence[ListedItem]:
 def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """Reminders and to-dos that are not wanted any more."""
     times = find_times(text)
-    if numbers := numbers_named(text):
+    if numbers := numbers_named(text) or _numbers_like_days(text, not_done(items), times, context.now):
         chosen = [item for item in not_done(items) if item.id in numbers]
         kinds = {item.kind for item in chosen}
         targets = Targets(chosen if len(kinds) == 1 else [], all_meant=True)
@@ -103,6 +105,21 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if says("leaves_out", fold(text)):
         return f"{ONLY_THE_NEXT}: {describe_item(found[0])}"
     return (yield from _take_away(found, "remove"))
+
+
+def _numbers_like_days(
+    text: str, there: Sequence[ListedItem], times: FoundTimes, now: datetime | None
+) -> Sequence[int]:
+    """Numbers that read like days of a month, where nothing is due then: "supprime le 1 et le 3"."""
+    days = times.of_kind("day")
+    if now is None or not days or len(days) < len(times.pieces) or content_words(text):
+        return []
+    words = [times.text[day.start : day.end] for day in days]
+    numbers = [int(match[1]) for word in words if (match := re.fullmatch(r"\s*(?:le|la|el|the|die|den)? ?(\d{1,2})", word))]
+    numbers += [int(number) for number in re.findall(r"\b(?:le|la|el|die|the) (\d{1,2})\b", fold(times.words))]
+    is_day = any(is_old_time(item, day, times, now) for item in there for day in days)
+    known = {item.id for item in there}
+    return [] if is_day or len(numbers) < len(days) or not known.issuperset(numbers) else numbers
 
 
 def _not_to_ring(text: str, there: Sequence[ListedItem], times: FoundTimes, now: datetime | None) -> Targets:

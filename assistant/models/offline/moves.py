@@ -29,6 +29,7 @@ from assistant.models.offline.plans import (
     describe_todos,
 )
 from assistant.models.offline.targets import (
+    NUMBER,
     Targets,
     content_words,
     find_targets,
@@ -40,13 +41,14 @@ from assistant.models.offline.targets import (
 _OF_24 = lazy_regex(r"\d ?h\b|uhr|\b(?:0\d|\d\d):\d|heures?|horas?")
 _BARE_HOUR = lazy_regex(r"(?<![\w:.])(\d{1,2})(?![\w:.%]|\s*(?:eggs|kg|km|euro|min))")
 _LAST_HOUR = lazy_regex(
-    rf"(?<!\bno )(?<!\bquarter )(?<!\bfive )(?<!\bten )(?<!\btwenty )\b(?:to|auf|à|a|um|at|sur|a las) ({H})$",
+    rf"(?<!\bno )(?<!\bquarter )(?<!\bfive )(?<!\bten )(?<!\btwenty )\b(?:to|auf|à|a|um|at|sur|a las|make (?:it|that|this)|plutôt|plutot) ({H})$",
     re.IGNORECASE,
 )
 _ONE_NOT_OTHER = lazy_regex(
     rf"(?:\b(?:at|um|à|a las) )?(?<![:.\d])\b({H}),? (?:not|nicht|pas|no) (?:at |um |à |a las )?({H})[\s.!]*$",
     re.IGNORECASE,
 )
+_BY_LENGTH = lazy_regex(r"\b(?:by|um|de|d'|por|en) ?(?:an?|one|two|half|ein\w*|une?|una?|\d+|zwei|deux|dos|drei|trois|tres|three) ")
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
 _ABOUT_THEN = 90  # minutes
 # What was not at night is not moved into it by an hour that may be of the afternoon.
@@ -55,6 +57,9 @@ _NIGHT_ENDS = 5
 _MINUTES_ALONE = lazy_regex(
     r"\b(?:(?P<half>half past|(?:et |la )demie?|y media)|(?P<quarter>quarter past|viertel nach|et quart|y cuarto))"
     r"(?=[\s.!?]*(?:(?:instead|please|pls|bitte|stp|porfa|plutot|lieber|mejor)[\s.!?]*)*$)"
+)
+_OTHER_HALF = lazy_regex(
+    r"\b[ap]m,? (?:and )?not [ap]m\b|\bnot [ap]m,? (?:but )?[ap]m\b|\b(?:make|meant|mean|be|it'?s) (?:that |it |in the )?[ap]m\b|^[ap]m$"
 )
 _AT = lazy_regex(r"(?:at|by|um|auf|ab|à|vers|a las?) ", re.IGNORECASE)
 
@@ -70,9 +75,11 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if now is None:
         raise OtherAnswer
     plain = _LAST_HOUR.sub(r"at \1", _END.sub("", text))
-    times = find_times(plain)
+    times = find_times(NUMBER.sub(lambda match: "_" * len(match[0]), plain))  # "number 2 to 6" is no span of time
     if not times.of_kind("clock") and (minutes := _MINUTES_ALONE.search(fold(plain))):
         return (yield from _move_minutes(plain[: minutes.start()], 30 if minutes["half"] else 15, items, context))
+    if not times.pieces and _OTHER_HALF.search(fold(plain)):
+        return (yield from _move_half_a_day(plain, items, context, now))
     snoozes = says("snooze", fold(text))
     pool = items if snoozes else not_done(items)
     targets = find_targets(text, pool, context, times)
@@ -105,6 +112,16 @@ def _move_minutes(text: str, minutes: int, items: Sequence[ListedItem], context:
     if len(found) > 1 or found[0].due is None:
         return ask_which(found)
     return (yield from _set(found[0], found[0].due.replace(minute=minutes), has_clock=True, rule=""))
+
+
+def _move_half_a_day(text: str, items: Sequence[ListedItem], context: PlanContext, now: datetime) -> Plan:
+    """The same hour before noon instead of after it, or the other way round: "I meant am, not pm"."""
+    there = [item for item in not_done(items) if item.kind == "reminder"]
+    found = for_each(find_targets(_OTHER_HALF.sub(" ", fold(text)), there, context, find_times(text)))
+    if len(found) > 1 or found[0].due is None:
+        return ask_which(found)
+    at = found[0].due + timedelta(hours=12 if found[0].due.hour < 12 else -12)
+    return (yield from _set(found[0], at if at > now else at + timedelta(days=1), has_clock=True, rule=""))
 
 
 def _on_other_days(item: ListedItem, times: FoundTimes) -> FoundTimes | None:
@@ -148,6 +165,7 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
         ):
             when = f"in {length.minutes or length.days * 1440} minutes"
             return (yield from call_tool("change_reminder", id=item.id, when=when))
+        later |= not sooner and _BY_LENGTH.search(folded) is not None  # "shift it by a day"
         if item.due and (later or sooner or times.of_kind("before")):
             at = item.due + (-1 if sooner or (times.of_kind("before") and not later) else 1) * timedelta(
                 minutes=length.minutes, days=length.days
@@ -165,9 +183,11 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
     at = _nearest(item, times, resolved.at, now)
     rule = times.rule
     start = at if not rule or times.has_clock or times.has_day else item.due or at
+    is_of_rule = item.due is not None and _day_code(item.due) in re.sub(r".*BYDAY=", "", rule).split(",")
     if "BYDAY" in rule and not times.has_day and not times.has_clock and item.due:
         start = datetime.combine(now.date(), item.due.time())
         start += timedelta(days=int(start <= now))
+        start = item.due if is_of_rule and not item.often and item.due > start else start
     if not rule and item.often and times.of_kind("day") and (day := re.match(r"every (\w+day)\b", item.often)):
         rule = f"FREQ=WEEKLY;BYDAY={_day_code(resolved.at)}" if day[1] != "weekday" else ""
     elif rule == "FREQ=WEEKLY" and item.due:

@@ -177,7 +177,8 @@ _HEADED = lazy_regex(r"^[^:]{3,40}:\s")
 # What has been done: "stairs hoovered", "Treppe ist geputzt", "l'escalier est aspiré", "escalera aspirada". With its
 # accent in French, where "aspire" orders.
 _PARTICIPLE = lazy_regex(
-    r"\b(?:\w{2,}(?:ed|[aeiou]ught|orn|ken|ten)|(?:\w{0,6}ge\w{3,}|be\w{3,}|ver\w{3,}|er\w{3,}|ent\w{3,}|\w{3,}ier)(?:t|en)"
+    r"\b(?:\w{2,}(?:ed|[aeiou]ught|orn|ken|ten)|(?:re)?paid|sent|sold|hung|swept|built|fed|given|seen|shut|fixed|sorted|rung|sewn|mown"
+    r"|drawn|thrown|hidden|laid|dealt with|(?:\w{0,6}ge\w{3,}|be\w{3,}|ver\w{3,}|er\w{3,}|ent\w{3,}|\w{3,}ier)(?:t|en)"
     r"|\w{3,}(?:é|ée|és|ées)|\w{2,}(?:ad|id)[oa]s?)$",
     re.IGNORECASE,
 )

@@ -49,6 +49,34 @@ _STOPS_ALARM = lazy_regex(
 )
 # "8 -> 8.30"
 _FROM_TO = lazy_regex(r"(?<![\d:.])(\d{1,2})(?:[:.](\d\d))? ?(?:->|=>|→) ?(\d{1,2})(?:[:.](\d\d))?(?![\d:.]\d)")
+# "Make it wed", "move Friday to Saturday", "he can only do 3.30": times by their plain names.
+_SHORT_DAYS = {"sun": "sunday", "wed": "wednesday", "sat": "saturday"}
+_SHORT_DAY = lazy_regex(
+    rf"(?P<before>\b(?:make (?:it|that)|say|to|till|until|for|instead|rather|do) )(?P<day>{'|'.join(_SHORT_DAYS)})"
+    r"(?=[\s.!?]*$| (?:at|instead|please|pls|afternoon|evening|morning)\b)",
+    re.IGNORECASE,
+)
+_DAYS_EN = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day(?:'?s)?"
+_DAYS_ROMANCE = (
+    r"(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)"
+)
+_DAY_TO_DAY = lazy_regex(
+    r"^(?P<before>(?:please |pls |can you |could you )?(?:move|push|shift|postpone|delay|bump|change|reschedule|bring|put|shove|swap)\b.*?"
+    rf" {_DAYS_EN}) (?P<to>to {_DAYS_EN})",
+    re.IGNORECASE,
+)
+_DAY_TO_DAY_ROMANCE = lazy_regex(
+    rf"(?P<before>\b(?:d[eé]cale|d[eé]place|repousse|reporte|passe|mueve|pasa|cambia|aplaza)\b.*?) (?:de|del) "
+    rf"(?P<old>{_DAYS_ROMANCE}) (?P<to>[àa]) (?P<new>{_DAYS_ROMANCE})",
+    re.IGNORECASE,
+)
+_DOTTED_HOUR = lazy_regex(
+    r"(?P<before>\b(?:do|to|at|say|make (?:it|that)|now|for|only|by|until|till) )(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d)"
+    r"(?![.\d]| ?(?:€|%|eur|pounds?|dollars?|quid|kg|km|m\b|l\b))",
+    re.IGNORECASE,
+)
+# In German, "do" is a day.
+_DO_HOUR = lazy_regex(r"\b(can|could|only|just|rather|then|we|i|can't|cannot) do (?=\d)", re.IGNORECASE)
 _WAKE_UP_CALL = lazy_regex(r"\bwake[- ]?up (?:call|alarm)\b", re.IGNORECASE)
 _COUNTDOWN = lazy_regex(r"(?:compte à rebours|cuenta atr[aá]s|countdown|eieruhr|chrono)", re.IGNORECASE)
 _END = lazy_regex(r"[\s?!.]*\Z")
@@ -120,6 +148,11 @@ def spell_order(text: str) -> str:
     if wanted := _WANTED.match(fold(plain)):
         plain = f"{'ich will' if plain[1:2] == 'a' else _WANTS[plain[0].lower()]}{plain[wanted.end() :]}"
     plain = _WAKE_UP_CALL.sub("alarm", plain)
+    plain = _SHORT_DAY.sub(lambda match: f"{match['before']}{_SHORT_DAYS[match['day'].lower()]}", plain)
+    plain = _DAY_TO_DAY.sub(r"\g<before> over \g<to>", plain)
+    plain = _DAY_TO_DAY_ROMANCE.sub(r"\g<before> du \g<old> au \g<new>", plain)
+    plain = _DOTTED_HOUR.sub(r"\g<before>\g<hour>:\g<minute>", plain)
+    plain = _DO_HOUR.sub(r"\1 at ", plain)
     plain = _FROM_TO.sub(_from_to, _WORDS.sub(lambda match: _spelled(match[0]), plain))
     end = _END.search(plain)
     bare = (plain[: end.start()] if end else plain).lstrip("¿¡ ")

@@ -123,7 +123,7 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     if match is None:
         raise OtherAnswer
     new = tidy_item(without_lists(plain[match.start("new") : match.end("new")]))
-    if find_length(fold(new)) and not _is_thing(fold(new)):
+    if (find_length(fold(new)) and not _is_thing(fold(new))) or read_cues().order_words.issuperset(words_of(new)):
         raise OtherAnswer
     old = match.groupdict().get("old") or folded[: match.start()]
     targets = find_targets(old, waiting, context, find_times(old))

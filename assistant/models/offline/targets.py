@@ -28,7 +28,7 @@ from assistant.models.offline.matching import (
 )
 from assistant.models.offline.plans import PlanContext, changed_right_before, find_last_changed
 
-_NUMBER = lazy_regex(
+NUMBER = lazy_regex(
     r"(?:#|\b(?:number|no\.?|nummer|nr\.?|numero|item|task|todo|reminder|erinnerung|rappel|recordatorio) )(\d{1,9})\b"
 )
 # It means what was just spoken of.
@@ -97,7 +97,7 @@ def find_targets(
     pool = _of_kind(folded, items)
     lists = [name for name in list_names(text) if name]
     on_list = [item for item in pool if item.kind == "todo" and lists and is_same_list(item.list, lists[0])]
-    number = _NUMBER.search(folded)
+    number = NUMBER.search(folded)
     if number and (by_number := [item for item in pool if item.id == int(number[1])]):
         return Targets(by_number)
     if (several := _FIRST_OF.search(folded)) and not content_words(_FIRST_OF.sub(" ", folded)):
