@@ -33,6 +33,15 @@ _SAME_THINGS = {
 }
 # A number in English, and a thing in French.
 _OVEN = lazy_regex(r"\b(?:le|du|au|un|mon) four\b")
+# "Bin" is a German verb, and a thing behind an English article.
+_BIN = lazy_regex(r"\b(?:the|my|our|a|wheelie|green|brown|black|blue) bin\b")
+# Words for one thing, in four languages.
+_SYNONYMS = (
+    frozenset(
+        "trash garbage rubbish refuse bin bins dustbin dustbins mull mulltonne mulltonnen tonne tonnen abfall poubelle"
+        " poubelles ordures basura basuras".split()
+    ),
+)
 _MOST_WORDS = 60
 
 
@@ -104,13 +113,15 @@ def subject_words(text: str) -> list[str]:
     no_names = order_words | NUMBERS.keys()
     if _OVEN.search(fold(plain)):
         no_names -= {"four"}
+    if _BIN.search(fold(plain)):
+        no_names -= {"bin"}
     words = [w for w in words_of(plain) if not set(w.split("-")) <= no_names and not w.isdigit() and len(w) > 1]
     return list(dict.fromkeys(words))
 
 
 def is_same(word: str, other: str) -> bool:
     """The same word, or a form or part of it: "plant" and "plants", "tuev" and "TÜV", "Bewerbungsschreiben"."""
-    if word == other:
+    if word == other or any(word in names and other in names for names in _SYNONYMS):
         return True
     short, long = sorted((_plain(word), _plain(other)), key=len)
     if short == long:

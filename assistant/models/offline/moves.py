@@ -49,6 +49,7 @@ _ONE_NOT_OTHER = lazy_regex(
     re.IGNORECASE,
 )
 _BY_LENGTH = lazy_regex(r"\b(?:by|um|de|d'|por|en) ?(?:an?|one|two|half|ein\w*|une?|una?|\d+|zwei|deux|dos|drei|trois|tres|three) ")
+_NOT_ONE = lazy_regex(rf"\b(?:not|nicht|pas|no) (?:at |um |à |a las )?({H}),? (?:but |sondern |mais |sino )?(?:at |um |à |a las )?({H})[\s.!]*$", re.IGNORECASE)
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
 _ABOUT_THEN = 90  # minutes
 # What was not at night is not moved into it by an hour that may be of the afternoon.
@@ -66,7 +67,7 @@ _AT = lazy_regex(r"(?:at|by|um|auf|ab|à|vers|a las?) ", re.IGNORECASE)
 
 def spell_hours(text: str) -> str:
     """The hours of what was a reminder's: "I meant 5, not 3"."""
-    return _ONE_NOT_OTHER.sub(r"at \1, not at \2", text)
+    return _ONE_NOT_OTHER.sub(r"at \1, not at \2", _NOT_ONE.sub(r"at \2, not at \1", text))
 
 
 def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:

@@ -56,6 +56,26 @@ _SHORT_DAY = lazy_regex(
     r"(?=[\s.!?]*$| (?:at|instead|please|pls|afternoon|evening|morning)\b)",
     re.IGNORECASE,
 )
+_DAY_NAMES = {
+    "mon": "monday",
+    "tue": "tuesday",
+    "tues": "tuesday",
+    "wed": "wednesday",
+    "thu": "thursday",
+    "thur": "thursday",
+    "thurs": "thursday",
+    "fri": "friday",
+    "sat": "saturday",
+    "sun": "sunday",
+}
+_SHORT_NAME = rf"(?:{'|'.join(sorted(_DAY_NAMES, key=len, reverse=True))})"
+# "Mon wed fri", "tue/thu"; "todo mon: ..."
+_SHORT_DAYS_IN_ROW = lazy_regex(rf"\b{_SHORT_NAME}(?:(?: ?[,/&+] ?| and | )(?:and )?{_SHORT_NAME})+\b", re.IGNORECASE)
+_TODO_DAY = lazy_regex(rf"^(?P<before>(?:todo|to-do|to do|task) )(?P<day>{_SHORT_NAME})(?=\b ?:)", re.IGNORECASE)
+_AGAIN_IN = lazy_regex(
+    r"(?P<before>\b(?:again|snooze\b.*|later)(?:,| in| for)* )(?P<number>5|10|15|20|30|five|ten|fifteen|twenty|thirty)(?P<end>[\s.!?]*)$",
+    re.IGNORECASE,
+)
 _DAYS_EN = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day(?:'?s)?"
 _DAYS_ROMANCE = (
     r"(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)"
@@ -149,6 +169,9 @@ def spell_order(text: str) -> str:
         plain = f"{'ich will' if plain[1:2] == 'a' else _WANTS[plain[0].lower()]}{plain[wanted.end() :]}"
     plain = _WAKE_UP_CALL.sub("alarm", plain)
     plain = _SHORT_DAY.sub(lambda match: f"{match['before']}{_SHORT_DAYS[match['day'].lower()]}", plain)
+    plain = _SHORT_DAYS_IN_ROW.sub(_spell_days, plain)
+    plain = _TODO_DAY.sub(lambda match: f"{match['before']}{_DAY_NAMES[match['day'].lower()]}", plain)
+    plain = _AGAIN_IN.sub(r"\g<before>\g<number> minutes\g<end>", plain)
     plain = _DAY_TO_DAY.sub(r"\g<before> over \g<to>", plain)
     plain = _DAY_TO_DAY_ROMANCE.sub(r"\g<before> du \g<old> au \g<new>", plain)
     plain = _DOTTED_HOUR.sub(r"\g<before>\g<hour>:\g<minute>", plain)
@@ -164,6 +187,11 @@ def spell_order(text: str) -> str:
         if match := form.pattern.fullmatch(folded):
             return " ".join(_as_order(form, bare, match).split())
     return plain
+
+
+def _spell_days(match: re.Match[str]) -> str:
+    days = [_DAY_NAMES[day.lower()] for day in re.findall(_SHORT_NAME, match[0], re.IGNORECASE)]
+    return f"{', '.join(days[:-1])} and {days[-1]}"
 
 
 def _from_to(match: re.Match[str]) -> str:

@@ -201,7 +201,7 @@ def _other_words(plain: str, folded: str, item: ListedItem) -> str:
         return ""
     _, start, end = runs[others[0]]
     _, old_start, old_end = runs[others[0] - 1 if others[0] else 1]
-    if old_start > end and not folded[end:old_start].strip() and _MAKES.search(folded[:start]):
+    if old_start > end and folded[end:old_start].strip() in ("", "of", "de", "d'", "von") and _MAKES.search(folded[:start]):
         end = old_end  # "make that brown bread"
     place = fold(item.text).find(folded[old_start:old_end])
     if place < 0 or end - start > _LONGEST_SWAP or not _is_thing(folded[start:end]):

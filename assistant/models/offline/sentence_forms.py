@@ -49,12 +49,21 @@ _A_NEW_ALARM = lazy_regex(
 )
 # "todo: clear the gutters" is no order to clear.
 _HEADS_TODO = lazy_regex(r"^(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s? ?: ?\S")
+_BACK_ON = lazy_regex(
+    r"\b(?:back on|back (?:on)?to|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again)|wieder (?:auf|drauf|rein)|remets?"
+    r"|rajoute\w*|otra vez (?:a|en)|de nuevo (?:a|en)|vuelve a (?:poner|anadir)\w*)\b"
+)
+# That something said before was wrong.
+_MISTAKEN = lazy_regex(
+    r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt|trompe\w*|erreur"
+    r"|goure\w*|equivo\w+|confund\w+|error)\b"
+)
 _SHORT = 5
 _BY_SO_LONG = ("longer", "later_by", "earlier_by", "sooner")
 # "Remind me about the cat a bit later, at eight": not once more, but otherwise.
 _OTHERWISE = lazy_regex(
     r"\b(?:instead|rather|later|earlier|stattdessen|lieber|spater|fruher|plutot|plus (?:tard|tot)|mejor"
-    r"|mas (?:tarde|temprano))\b"
+    r"|mas (?:tarde|temprano)|not just|not only|nicht nur|pas (?:que|seulement)|no solo)\b"
 )
 _INSTEAD = lazy_regex(r"\b(?:instead|rather|stattdessen|lieber|besser|plutot|mejor)\b")
 # "Screws for the DIY list", "on n'a plus de sel, liste de courses": what is named before a list, and nothing of it
@@ -63,6 +72,14 @@ _FOR_LIST = lazy_regex(
     r"^[^?]+?(?:,| (?:for|on|onto|to|in|so|fur|auf|in|also|pour|sur|dans|donc|para|en|a|asi que))"
     r"(?: (?:the|my|our|die|den|der|meine[rn]?|la|ma|el|mi|zur?|l'))? "
     r"(?:[\w-]+ lists?|\w*(?:liste|zettel)(?: [\w' ]{2,20})?|lista(?: [\w ]{2,20})?|liste \w+)(?: (?:please|pls|bitte|stp|porfa))*[.! ]*$"
+)
+# "Put clear out the cellar on my list"
+_PUT_ON_LIST = lazy_regex(
+    r"^(?:please |pls |bitte |can you |could you |stp |porfa )*(?:(?:put|add|stick|pop|chuck|bung|write|note|jot)(?: down)? .+ (?:on|to|onto|in|into)"
+    r" (?:my|the|our) (?:[\w-]+ )?(?:lists?|to-?dos?|to do list|tasks)"
+    r"|(?:setze?|schreibe?|packe?|notiere?) .+ auf (?:meine|die|den|unsere) \w*(?:liste|zettel)"
+    r"|(?:mets|ajoute|note|inscris) .+ (?:sur|a|dans) (?:ma|la|mes|les) (?:liste\b.*|taches)"
+    r"|(?:pon|anade|apunta|mete) .+ (?:a|en) (?:mi|la|mis) (?:lista\b.*|tareas))(?: please| pls| bitte| stp| porfa)*[.!]*$"
 )
 _BELONGS = lazy_regex(
     r"\b(?:should (?:be|go)|belongs?|goes?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?|pertenecen?)\b"
@@ -88,7 +105,8 @@ def intent_of_form(
     """The intent that the form alone tells; "" where it tells none."""
     folded, times = fold(text), find_times(text)
     waiting = [item for item in items if not item.done]
-    if _was_not_done(text, folded, waiting, [item for item in items if item.done and item.kind == "todo"]):
+    done = [item for item in items if item.done and item.kind == "todo"]
+    if _was_not_done(text, folded, waiting, done) or _is_back(text, folded, waiting, done):
         return "reopen"
     sentence = _Sentence(text, folded, times, waiting, context, likeliest, corrects)
     return _intent_at_once(sentence) or _intent_of_rest(sentence)
@@ -125,6 +143,8 @@ def _intent_of_rest(it: _Sentence) -> str:
         return "add"
     if not asks and _is_for_list(it):
         return "add"
+    if says("snooze", it.folded) and not content_words(it.text) and it.likeliest not in ("move", "ask"):
+        return "move"
     if not asks and any(list_names(it.text)) and says("resets", it.folded):
         return "drop"
     if not asks and says_whole_list_done(it.text):
@@ -142,6 +162,8 @@ def _intent_of_rest(it: _Sentence) -> str:
     ):
         return "add"
     named = matching(subject_words(without_lists(it.text)), it.waiting)
+    if not (named or asks) and it.likeliest in ("drop", "move", "complete", "ask") and _PUT_ON_LIST.match(it.folded):
+        return "add"
     if named and says("off_list", it.folded) and not says("mark", it.folded) and not says("relist", it.folded):
         return "drop"
     heading = read_cues().patterns["list_heading"].match(it.folded)
@@ -284,6 +306,12 @@ def _was_not_done(text: str, folded: str, waiting: Sequence[ListedItem], done: S
     return len(found) == 1 and len(words) <= count_hits(words, found[0]) + 1
 
 
+def _is_back(text: str, folded: str, waiting: Sequence[ListedItem], done: Sequence[ListedItem]) -> bool:
+    """Whether a thing that was ticked off goes back on its list: "the milk went bad, put it back on"."""
+    words = subject_words(without_lists(text)) if done and _BACK_ON.search(folded) else []
+    return bool(words) and "?" not in text and len(matching(words, done)) == 1 and not matching(words, waiting)
+
+
 def _says_done(text: str, named: Sequence[ListedItem]) -> bool:
     """Whether a sentence says of one thing, in few words, that it has been done."""
     words = text.strip(" .!,✅").split()
@@ -318,7 +346,8 @@ def _moves(
     just_set = any(call.is_latest for call in context.earlier) and bool(find_last_changed(context)[1])
     if not rest:
         short = len(folded.split()) <= _SHORT and not may_be_request(folded) and not says("agenda_noun", folded)
-        return (corrects or (short and likeliest != "ask")) and just_set
+        mistaken = _MISTAKEN.search(folded) is not None and "?" not in text
+        return (corrects or mistaken or (short and likeliest != "ask")) and just_set
     reminders = [item for item in named if item.kind == "reminder"]
     if len(reminders) == 1 and likeliest in ("remind", "ask", "cannot") and _is_the_alarm(folded, reminders[0]):
         return True
