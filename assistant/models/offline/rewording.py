@@ -68,6 +68,8 @@ _SWAPS = tuple(
         r"(?P<new>[\w'-]+(?: [\w'-]+){0,3})$",
         # "Emilia hol ich ab, nicht Emma"
         r"^(?P<new>[\w-]{3,}) [^,]{3,40}, (?:not|nicht|pas|no) (?:a |de )?(?P<old>[\w-]{3,})$",
+        # "I have to call the insurance, not the bank"
+        rf"(?<= )(?P<new>[\w-]{{3,}}),? (?:and |y |und |et )?(?:not|nicht|pas|no) {_ARTICLE}(?P<old>[\w-]{{3,}})$",
         # "6 eggs not 12"; "it is leclerc and not carrefour"
         r"(?P<new>[\w-]+)(?: \w+)?\s*,?\s*(?:y |and |und |et )?"
         r"(?:not|nicht|pas|no)\s+(?:\w{1,4} ){0,2}(?P<old>[\w-]+)(?: \w+)?$",
@@ -82,6 +84,14 @@ _CONTRAST = lazy_regex(
 )
 _MAKES = lazy_regex(r"\b(?:make|it'?s|should be|mach|es|mets|c'est|pon|es|sea)\b")
 _LONGEST_SWAP = 60
+
+
+# "The insurance, not the bank, correct that"
+_PUT_RIGHT = lazy_regex(
+    r"[,;.]? +(?:so |and |please |bitte )*(?:fix|correct|change|update|korrigier\w*|ander\w*|corrige\w*|modifie\w*|arregla\w*|cambia\w*)"
+    r"(?:[- ](?:it|that|this|the (?:reminder|to-?do|task)|das|es|ca|la|le|eso))?(?: please| bitte| stp| porfa)?$",
+    re.IGNORECASE,
+)
 
 
 def _plain(text: str) -> str:
@@ -106,6 +116,7 @@ def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
 
 
 def _find_swap(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
+    plain = _PUT_RIGHT.sub("", plain).strip(" ,;.")
     swaps = ((item, _swapped(plain, fold(plain), item)) for item in items if not item.done)
     return next(((item, new) for item, new in swaps if new), None)
 

@@ -112,6 +112,11 @@ def intent_of_form(
     return _intent_at_once(sentence) or _intent_of_rest(sentence)
 
 
+def admits_mistake(text: str) -> bool:
+    """Whether a sentence says that something said before it was wrong."""
+    return "?" not in text and _MISTAKEN.search(fold(text)) is not None
+
+
 def _intent_at_once(it: _Sentence) -> str:
     """The intent of what nothing else in the sentence can change; "" for none."""
     if says_any(("recalls", "days_until"), it.folded):
@@ -346,7 +351,7 @@ def _moves(
     just_set = any(call.is_latest for call in context.earlier) and bool(find_last_changed(context)[1])
     if not rest:
         short = len(folded.split()) <= _SHORT and not may_be_request(folded) and not says("agenda_noun", folded)
-        mistaken = _MISTAKEN.search(folded) is not None and "?" not in text
+        mistaken = admits_mistake(text)
         return (corrects or mistaken or (short and likeliest != "ask")) and just_set
     reminders = [item for item in named if item.kind == "reminder"]
     if len(reminders) == 1 and likeliest in ("remind", "ask", "cannot") and _is_the_alarm(folded, reminders[0]):
