@@ -46,11 +46,15 @@ _HAS = lazy_regex(r"\b(?:got|have|hab\w*|haben|tengo|tenemos|ai|a|avons|pris|bou
 _PARTICIPLE_AT_END = lazy_regex(r"\b\w{2,}(?:ed|ought|t|en|e|ee|es|ad[oa]s?|id[oa]s?)[\s.!]*$")
 # "The shopping is done", "les courses sont faites"
 _SHOPPING_DONE = lazy_regex(
-    r"^(?:ok,? |so,? |voila,? )?(?:(?:i'?ve|i have|i|we'?ve|we) (?:just |already )?(?:done|did|finished)|(?:all )?(?:done|finished) with"
-    r"|j'ai (?:fait|fini)|on a (?:fait|fini)|ya (?:he hecho|hice)) (?:all )?(?:the|my|our|les|la) (?:shopping|groceries|food shop|courses|compra)"
+    r"^(?:ok,? |so,? |voila,? )?(?:(?:i'?ve|i have|i|we'?ve|we) (?:just |already )?(?:done|did|finished)"
+    r"|(?:all )?(?:done|finished) with"
+    r"|j'ai (?:fait|fini)|on a (?:fait|fini)|ya (?:he hecho|hice)) (?:all )?(?:the|my|our|les|la) (?:shopping"
+    r"|groceries|food shop|courses|compra)"
     r"(?: already| now)?$"
-    r"|^(?:the|my|die|der|les|la) (?:food )?(?:shopping|groceries|einkaufe?|courses|compra)(?:'s| is| are| ist| sind| sont| esta)?"
-    r"(?: (?:all|now|already|schon|deja|ya))* (?:done|bought|finished|erledigt|fertig|gemacht|faites?|finies?|hecha|lista)$"
+    r"|^(?:the|my|die|der|les|la) (?:food )?(?:shopping|groceries|einkaufe?|courses|compra)(?:'s| is| are| ist"
+    r"| sind| sont| esta)?"
+    r"(?: (?:all|now|already|schon|deja|ya))* (?:done|bought|finished|erledigt|fertig|gemacht|faites?|finies?"
+    r"|hecha|lista)$"
 )
 _RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
 ONLY_THE_NEXT = "I can only leave out the next time that it comes, so nothing is changed"
@@ -115,7 +119,9 @@ def _numbers_like_days(
     if now is None or not days or len(days) < len(times.pieces) or content_words(text):
         return []
     words = [times.text[day.start : day.end] for day in days]
-    numbers = [int(match[1]) for word in words if (match := re.fullmatch(r"\s*(?:le|la|el|the|die|den)? ?(\d{1,2})", word))]
+    numbers = [
+        int(match[1]) for word in words if (match := re.fullmatch(r"\s*(?:le|la|el|the|die|den)? ?(\d{1,2})", word))
+    ]
     numbers += [int(number) for number in re.findall(r"\b(?:le|la|el|die|the) (\d{1,2})\b", fold(times.words))]
     is_day = any(is_old_time(item, day, times, now) for item in there for day in days)
     known = {item.id for item in there}

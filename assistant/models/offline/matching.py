@@ -38,8 +38,11 @@ _BIN = lazy_regex(r"\b(?:the|my|our|a|wheelie|green|brown|black|blue) bin\b")
 # Words for one thing, in four languages.
 _SYNONYMS = (
     frozenset(
-        "trash garbage rubbish refuse bin bins dustbin dustbins mull mulltonne mulltonnen tonne tonnen abfall poubelle"
-        " poubelles ordures basura basuras".split()
+        (
+            *("trash", "garbage", "rubbish", "refuse", "bin", "bins", "dustbin", "dustbins"),
+            *("mull", "mulltonne", "mulltonnen", "tonne", "tonnen", "abfall"),
+            *("poubelle", "poubelles", "ordures", "basura", "basuras"),
+        )
     ),
 )
 _MOST_WORDS = 60
@@ -160,7 +163,11 @@ def matching(words: Sequence[str], items: Sequence[ListedItem]) -> list[ListedIt
 def each_named(text: str, items: Sequence[ListedItem]) -> list[ListedItem]:
     """What the parts of a text between commas and "and" name, where each part that names anything names one."""
     named: list[ListedItem] = []
-    for part in re.split(r"\s*[,;]\s*|\s+(?:and|n|und|et|y|e|ni|plus|\+|&|as well as|along with|together with|sowie|ainsi que|asi como)\s+", text):
+    for part in re.split(
+        r"\s*[,;]\s*|\s+(?:and|n|und|et|y|e|ni|plus|\+|&|as well as|along with|together with|sowie|ainsi que"
+        r"|asi como)\s+",
+        text,
+    ):
         found = matching(subject_words(part), items)
         if len(found) > 1:
             return []

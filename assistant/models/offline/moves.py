@@ -41,15 +41,22 @@ from assistant.models.offline.targets import (
 _OF_24 = lazy_regex(r"\d ?h\b|uhr|\b(?:0\d|\d\d):\d|heures?|horas?")
 _BARE_HOUR = lazy_regex(r"(?<![\w:.])(\d{1,2})(?![\w:.%]|\s*(?:eggs|kg|km|euro|min))")
 _LAST_HOUR = lazy_regex(
-    rf"(?<!\bno )(?<!\bquarter )(?<!\bfive )(?<!\bten )(?<!\btwenty )\b(?:to|auf|à|a|um|at|sur|a las|make (?:it|that|this)|plutôt|plutot) ({H})$",
+    rf"(?<!\bno )(?<!\bquarter )(?<!\bfive )(?<!\bten )(?<!\btwenty )\b(?:to|auf|à|a|um|at|sur|a las|make (?:it"
+    rf"|that|this)|plutôt|plutot) ({H})$",
     re.IGNORECASE,
 )
 _ONE_NOT_OTHER = lazy_regex(
     rf"(?:\b(?:at|um|à|a las) )?(?<![:.\d])\b({H}),? (?:not|nicht|pas|no) (?:at |um |à |a las )?({H})[\s.!]*$",
     re.IGNORECASE,
 )
-_BY_LENGTH = lazy_regex(r"\b(?:by|um|de|d'|por|en) ?(?:an?|one|two|half|ein\w*|une?|una?|\d+|zwei|deux|dos|drei|trois|tres|three) ")
-_NOT_ONE = lazy_regex(rf"\b(?:not|nicht|pas|no) (?:at |um |à |a las )?({H}),? (?:but |sondern |mais |sino )?(?:at |um |à |a las )?({H})[\s.!]*$", re.IGNORECASE)
+_BY_LENGTH = lazy_regex(
+    r"\b(?:by|um|de|d'|por|en) ?(?:an?|one|two|half|ein\w*|une?|una?|\d+|zwei|deux|dos|drei|trois|tres|three) "
+)
+_NOT_ONE = lazy_regex(
+    rf"\b(?:not|nicht|pas|no) (?:at |um |à |a las )?({H}),? (?:but |sondern |mais |sino )?(?:at |um |à "
+    rf"|a las )?({H})[\s.!]*$",
+    re.IGNORECASE,
+)
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
 _ABOUT_THEN = 90  # minutes
 # What was not at night is not moved into it by an hour that may be of the afternoon.
@@ -60,7 +67,8 @@ _MINUTES_ALONE = lazy_regex(
     r"(?=[\s.!?]*(?:(?:instead|please|pls|bitte|stp|porfa|plutot|lieber|mejor)[\s.!?]*)*$)"
 )
 _OTHER_HALF = lazy_regex(
-    r"\b[ap]m,? (?:and )?not [ap]m\b|\bnot [ap]m,? (?:but )?[ap]m\b|\b(?:make|meant|mean|be|it'?s) (?:that |it |in the )?[ap]m\b|^[ap]m$"
+    r"\b[ap]m,? (?:and )?not [ap]m\b|\bnot [ap]m,? (?:but )?[ap]m\b|\b(?:make|meant|mean|be|it'?s) (?:that "
+    r"|it |in the )?[ap]m\b|^[ap]m$"
 )
 _AT = lazy_regex(r"(?:at|by|um|auf|ab|à|vers|a las?) ", re.IGNORECASE)
 

@@ -73,15 +73,18 @@ _SHORT_NAME = rf"(?:{'|'.join(sorted(_DAY_NAMES, key=len, reverse=True))})"
 _SHORT_DAYS_IN_ROW = lazy_regex(rf"\b{_SHORT_NAME}(?:(?: ?[,/&+] ?| and | )(?:and )?{_SHORT_NAME})+\b", re.IGNORECASE)
 _TODO_DAY = lazy_regex(rf"^(?P<before>(?:todo|to-do|to do|task) )(?P<day>{_SHORT_NAME})(?=\b ?:)", re.IGNORECASE)
 _AGAIN_IN = lazy_regex(
-    r"(?P<before>\b(?:again|snooze\b.*|later)(?:,| in| for)* )(?P<number>5|10|15|20|30|five|ten|fifteen|twenty|thirty)(?P<end>[\s.!?]*)$",
+    r"(?P<before>\b(?:again|snooze\b.*|later)(?:,| in| for)* )(?P<number>5|10|15|20|30|five|ten|fifteen|twenty"
+    r"|thirty)(?P<end>[\s.!?]*)$",
     re.IGNORECASE,
 )
 _DAYS_EN = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day(?:'?s)?"
 _DAYS_ROMANCE = (
-    r"(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)"
+    r"(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
+    r"|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)"
 )
 _DAY_TO_DAY = lazy_regex(
-    r"^(?P<before>(?:please |pls |can you |could you )?(?:move|push|shift|postpone|delay|bump|change|reschedule|bring|put|shove|swap)\b.*?"
+    r"^(?P<before>(?:please |pls |can you |could you )?(?:move|push|shift|postpone|delay|bump|change"
+    r"|reschedule|bring|put|shove|swap)\b.*?"
     rf" {_DAYS_EN}) (?P<to>to {_DAYS_EN})",
     re.IGNORECASE,
 )
@@ -134,7 +137,9 @@ def read_forms() -> OrderForms:
     data = tomllib.loads(FORMS_FILE.read_text(encoding="utf-8"))
 
     def pairs(text: str) -> dict[str, str]:
-        return {fold(one): other for one, other in (pair.split(maxsplit=1) for pair in text.replace("\n", " ").split(","))}
+        return {
+            fold(one): other for one, other in (pair.split(maxsplit=1) for pair in text.replace("\n", " ").split(","))
+        }
 
     irregular = data["imperatives"]
     words = pairs(irregular.pop("words"))

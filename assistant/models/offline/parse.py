@@ -60,7 +60,8 @@ _COURTESY = lazy_regex(
 )
 # "Scratch that, four o'clock": what was said is put right, and not taken away.
 _TAKES_BACK = lazy_regex(
-    r"^(?:(?:scratch|strike|hang|hold) (?:that|on)|my bad|whoops|hmm+|wait no|no wait|espera no|non attends|ach nein)[,.:;!–-]+ (?=\S)",
+    r"^(?:(?:scratch|strike|hang|hold) (?:that|on)|my bad|whoops|hmm+|wait no|no wait|espera no|non attends"
+    r"|ach nein)[,.:;!–-]+ (?=\S)",
     re.IGNORECASE,
 )
 _BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")

@@ -34,10 +34,14 @@ _NEW_NAMES = tuple(
         r"\baus (?P<old>.+?) (?:mach|mache|wird|machen wir)(?: bitte| doch)? (?P<new>.+)$",
         r"(?:call (?:it|that)|ponle|llamalo|nenn (?:es|sie|ihn)|appelle[- ]l[ea]|renomme[- ]l[ea](?: en)?"
         r"|rename it(?: to)?|renombral[oa](?: a| como)?)\s+(?P<new>.+)$",
+        # "change le nom du rappel réunion, mets entretien"
+        r"\b(?:le nom|el nombre|the name|den namen?) (?:du|de la|de l'|del|of the|of|von|der|des) (?P<old>.+?),?"
+        r" (?:mets|en|a|ponle|por|to|put|make it|call it|zu|in|auf) (?P<new>.+)$",
         # "the shed is actually a fence, fix the todo"
         rf"^{_ARTICLE}(?P<old>[^,]+?) (?:is|are|ist|est|es)(?: (?:actually|really|now|eigentlich|jetzt|doch|en fait"
         rf"|maintenant|en realidad|ahora))* {_ARTICLE}(?P<new>[^,]+?)(?: (?:now|jetzt|maintenant|ahora|actually))?,"
-        r" (?:so |please |bitte )?(?:fix|change|correct|update|rename|edit|ander|korrigier|corrige|change|modifie|cambia|arregla)\w* .*$",
+        r" (?:so |please |bitte )?(?:fix|change|correct|update|rename|edit|ander|korrigier|corrige|change|modifie"
+        r"|cambia|arregla)\w* .*$",
         r"(?P<old>.+?)\s+(?:should (?:say|be|read)|soll|doit s'appeler"
         r"|que se llame)\s+(?P<new>.+?)(?:\s+hei(?:ß|ss)en)?$",
     )
@@ -88,7 +92,8 @@ _LONGEST_SWAP = 60
 
 # "The insurance, not the bank, correct that"
 _PUT_RIGHT = lazy_regex(
-    r"[,;.]? +(?:so |and |please |bitte )*(?:fix|correct|change|update|korrigier\w*|ander\w*|corrige\w*|modifie\w*|arregla\w*|cambia\w*)"
+    r"[,;.]? +(?:so |and |please |bitte )*(?:fix|correct|change|update|korrigier\w*|ander\w*|corrige\w*"
+    r"|modifie\w*|arregla\w*|cambia\w*)"
     r"(?:[- ](?:it|that|this|the (?:reminder|to-?do|task)|das|es|ca|la|le|eso))?(?: please| bitte| stp| porfa)?$",
     re.IGNORECASE,
 )
@@ -212,7 +217,11 @@ def _other_words(plain: str, folded: str, item: ListedItem) -> str:
         return ""
     _, start, end = runs[others[0]]
     _, old_start, old_end = runs[others[0] - 1 if others[0] else 1]
-    if old_start > end and folded[end:old_start].strip() in ("", "of", "de", "d'", "von") and _MAKES.search(folded[:start]):
+    if (
+        old_start > end
+        and folded[end:old_start].strip() in ("", "of", "de", "d'", "von")
+        and _MAKES.search(folded[:start])
+    ):
         end = old_end  # "make that brown bread"
     place = fold(item.text).find(folded[old_start:old_end])
     if place < 0 or end - start > _LONGEST_SWAP or not _is_thing(folded[start:end]):

@@ -50,12 +50,14 @@ _A_NEW_ALARM = lazy_regex(
 # "todo: clear the gutters" is no order to clear.
 _HEADS_TODO = lazy_regex(r"^(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s? ?: ?\S")
 _BACK_ON = lazy_regex(
-    r"\b(?:back on|back (?:on)?to|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again)|wieder (?:auf|drauf|rein)|remets?"
+    r"\b(?:back on|back (?:on)?to|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again)|wieder (?:auf"
+    r"|drauf|rein)|remets?"
     r"|rajoute\w*|otra vez (?:a|en)|de nuevo (?:a|en)|vuelve a (?:poner|anadir)\w*)\b"
 )
 # That something said before was wrong.
 _MISTAKEN = lazy_regex(
-    r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt|trompe\w*|erreur"
+    r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt"
+    r"|trompe\w*|erreur"
     r"|goure\w*|equivo\w+|confund\w+|error)\b"
 )
 _SHORT = 5
@@ -71,15 +73,18 @@ _INSTEAD = lazy_regex(r"\b(?:instead|rather|stattdessen|lieber|besser|plutot|mej
 _FOR_LIST = lazy_regex(
     r"^[^?]+?(?:,| (?:for|on|onto|to|in|so|fur|auf|in|also|pour|sur|dans|donc|para|en|a|asi que))"
     r"(?: (?:the|my|our|die|den|der|meine[rn]?|la|ma|el|mi|zur?|l'))? "
-    r"(?:[\w-]+ lists?|\w*(?:liste|zettel)(?: [\w' ]{2,20})?|lista(?: [\w ]{2,20})?|liste \w+)(?: (?:please|pls|bitte|stp|porfa))*[.! ]*$"
+    r"(?:[\w-]+ lists?|\w*(?:liste|zettel)(?: [\w' ]{2,20})?|lista(?: [\w ]{2,20})?|liste \w+)(?: (?:please"
+    r"|pls|bitte|stp|porfa))*[.! ]*$"
 )
 # "Put clear out the cellar on my list"
 _PUT_ON_LIST = lazy_regex(
-    r"^(?:please |pls |bitte |can you |could you |stp |porfa )*(?:(?:put|add|stick|pop|chuck|bung|write|note|jot)(?: down)? .+ (?:on|to|onto|in|into)"
+    r"^(?:please |pls |bitte |can you |could you |stp |porfa )*(?:(?:put|add|stick|pop|chuck|bung|write|note"
+    r"|jot)(?: down)? .+ (?:on|to|onto|in|into)"
     r" (?:my|the|our) (?:[\w-]+ )?(?:lists?|to-?dos?|to do list|tasks)"
     r"|(?:setze?|schreibe?|packe?|notiere?) .+ auf (?:meine|die|den|unsere) \w*(?:liste|zettel)"
     r"|(?:mets|ajoute|note|inscris) .+ (?:sur|a|dans) (?:ma|la|mes|les) (?:liste\b.*|taches)"
-    r"|(?:pon|anade|apunta|mete) .+ (?:a|en) (?:mi|la|mis) (?:lista\b.*|tareas))(?: please| pls| bitte| stp| porfa)*[.!]*$"
+    r"|(?:pon|anade|apunta|mete) .+ (?:a|en) (?:mi|la|mis) (?:lista\b.*|tareas))(?: please| pls| bitte| stp"
+    r"| porfa)*[.!]*$"
 )
 _BELONGS = lazy_regex(
     r"\b(?:should (?:be|go)|belongs?|goes?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?|pertenecen?)\b"
