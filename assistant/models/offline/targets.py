@@ -100,10 +100,10 @@ def find_targets(
     number = NUMBER.search(folded)
     if number and (by_number := [item for item in pool if item.id == int(number[1])]):
         return Targets(by_number)
-    if (several := _FIRST_OF.search(folded)) and not content_words(_FIRST_OF.sub(" ", folded)):
-        count = 3 if (several["number"] or several["number2"]) in _THREE else 2
+    if (places := _FIRST_OF.search(folded)) and not content_words(_FIRST_OF.sub(" ", folded)):
+        count = 3 if (places["number"] or places["number2"]) in _THREE else 2
         shown = on_list or pool
-        return Targets(shown[-count:] if several["end"] or several["end2"] else shown[:count], all_meant=True)
+        return Targets(shown[-count:] if places["end"] or places["end2"] else shown[:count], all_meant=True)
     if (at_place := _at_place(folded, on_list or pool)) is not None:
         return Targets([at_place])
     everything = says("all", folded)
