@@ -27,6 +27,7 @@ from assistant.models.offline.moves import move, relist, spell_hours, undate
 from assistant.models.offline.order_signs import (
     DOUBTFUL,
     LIKELY,
+    NOT_BUT,
     NOUN_CUES,
     STRONG_CUES,
     SURE,
@@ -51,7 +52,7 @@ from assistant.models.offline.plans import (
     read_items,
     refuse,
 )
-from assistant.models.offline.rewording import rename
+from assistant.models.offline.rewording import names_swap, rename
 from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
 from assistant.models.offline.targets import content_words
 from assistant.models.offline.undo import reopen, undo
@@ -198,6 +199,8 @@ def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, st
 
 def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
     """The orders of a sentence that gives several, each with all that is said until the next begins; else the whole."""
+    if NOT_BUT.search(fold(text)) and names_swap(text, items):
+        return [text]
     ends = [match.span() for match in _BETWEEN_ORDERS.finditer(text)]
     if not 0 < len(ends) <= _MOST_PARTS:
         return [text]

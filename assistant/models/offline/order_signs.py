@@ -45,7 +45,7 @@ _GERMAN_AM = lazy_regex(r"\b(?:ich bin|bin ich)\b")
 _THIS_NOT_THAT = lazy_regex(
     r"(?:,|\band|\bund|\bet|\by) (?:not|nicht|pas|no) (?:the |der |die |das |le |la |el |a |de |d')?[\w-]+[.!]*$"
 )
-_NOT_BUT = lazy_regex(r"\b(?:not|nicht|pas|no)\b.{1,60}\b(?:but|sondern|mais|sino)\b")
+NOT_BUT = lazy_regex(r"\b(?:not|nicht|pas|no)\b.{1,60}\b(?:but|sondern|mais|sino)\b")
 # A few words of which no intent is as likely, and no cue is in them, want nothing.
 _LIKELY_MEANT = 0.6
 # From this chance on, a sentence without any cue of an order is a statement, whatever the person has.
@@ -224,7 +224,7 @@ def may_be_order(text: str) -> bool:
         return True
     if _THIS_NOT_THAT.search(folded) and len(folded.split()) <= _SHORT_CORRECTION:
         return True
-    if _NOT_BUT.search(folded) and names_what_orders_are_about(text):
+    if NOT_BUT.search(folded) and names_what_orders_are_about(text):
         return True
     intent, chance = rank_without_items(text)[0]
     if chance < DOUBTFUL and not is_understood(text) and not may_be_request(text):
