@@ -358,7 +358,7 @@ SOURCES = tuple((kind, lazy_regex(pattern)) for kind, pattern in _SOURCES)
 
 # Precedes a time that is negated or replaced.
 NEGATION = lazy_regex(
-    r"(?:\b(?:not|nicht|kein|no|pas|statt|anstatt|instead of|rather than|en vez de|en lugar de|au lieu (?:de|du)|ya no|ni)"
+    r"(?:(?:\b(?:not|nicht|kein|no|pas|statt|anstatt|instead of|rather than|en vez de|en lugar de|au lieu (?:de|du)|ya no|ni)|n't)"
     r"(?: (?:erst|mehr|plus|es|era|is|at|on|the|um|am|der|le|la|el|los|las|a|de|du|para|pour|fur|just|son|c'est))*\s*)$"
 )
 OLD = lazy_regex(r"\b(?:from|von|vom|de|del|du|des)\s*$")

@@ -21,6 +21,7 @@ LEAST_SHARES = {
     "fresh.jsonl": 0.92,
     "parallel.jsonl": 0.9,
     "households.jsonl": 0.85,
+    "many_voices.jsonl": 0.9,
     "mixed_households.jsonl": 0.85,
 }
 # Every so many lines: each has a home and an app of its own, which cost 80 ms of CPU.
@@ -31,6 +32,7 @@ STEPS = {
     "everyday.jsonl": 9,
     "fresh.jsonl": 18,
     "households.jsonl": 8,
+    "many_voices.jsonl": 22,
     "mixed_households.jsonl": 6,
     "parallel.jsonl": 15,
     "remarks.jsonl": 14,

@@ -271,6 +271,11 @@ async def test_what_names_what_it_takes_the_place_of_is_the_answer() -> None:
     assert "third floor" not in reply.content
 
 
+async def test_another_word_for_the_same_thing_answers() -> None:
+    reply = await answers(user("when do I take out the trash?"), found((3, "The bins go out on Thursday.")))
+    assert "on Thursday" in reply.content
+
+
 async def test_the_question_itself_is_never_its_answer() -> None:
     reply = await answers(user("key key key. the key?", id=41), found((41, "the key. the key?")))
     assert reply.content.count("> the key.") == 0

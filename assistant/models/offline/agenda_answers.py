@@ -136,9 +136,10 @@ def look_up(text: str, context: PlanContext) -> Plan:
     except OtherAnswer:
         of_plans = says_any(_OF_PLANS, fold(text)) or not subject_words(spell_order(text))
         if of_plans and rank_intents(text, items)[0][0] == "ask" and not times.names_moment:
+            again = says("repeating", fold(text))
             return _everything(
-                [item for item in items if item.kind == "reminder" and not item.done],
-                [item for item in items if item.kind == "todo"],
+                [item for item in items if item.kind == "reminder" and not item.done and (item.often or not again)],
+                [] if again else [item for item in items if item.kind == "todo"],
             )
         if not times.names_moment or says("world", fold(text)) or "show_agenda" not in context.tools:
             raise

@@ -27,6 +27,7 @@ from assistant.models.offline.moves import move, relist, spell_hours, undate
 from assistant.models.offline.order_signs import (
     DOUBTFUL,
     LIKELY,
+    NOT_BUT,
     NOUN_CUES,
     STRONG_CUES,
     SURE,
@@ -51,8 +52,8 @@ from assistant.models.offline.plans import (
     read_items,
     refuse,
 )
-from assistant.models.offline.rewording import rename
-from assistant.models.offline.sentence_forms import intent_of_form
+from assistant.models.offline.rewording import names_swap, rename
+from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
 from assistant.models.offline.targets import content_words
 from assistant.models.offline.undo import reopen, undo
 
@@ -185,7 +186,10 @@ def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, st
     folded = fold(text)
     intent, chance = rank_without_items(text)[0]
     more_of_it = says("again", folded) or says("sense_more", folded)
-    more_of_it = more_of_it or says_any(("rename", "swaps", "move", "off_list", "sense_drop"), folded) or "→" in text
+    changing = ("rename", "swaps", "move", "off_list", "sense_drop", "sense_back", "reopen")
+    otherwise = ("amend", "instead", "later_by", "earlier_by", "keeps_only", "snooze")
+    more_of_it = more_of_it or (intent == "remind" and says_any(otherwise, folded))
+    more_of_it = more_of_it or says_any(changing, folded) or "→" in text
     more_of_it = more_of_it or (intent == "add" and not list_names(text))  # perhaps a list by its name alone
     if chance >= _SURELY_NEW.get(intent, 2) and not more_of_it and not _BETWEEN_ORDERS.search(text):
         return []
@@ -195,6 +199,8 @@ def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, st
 
 def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
     """The orders of a sentence that gives several, each with all that is said until the next begins; else the whole."""
+    if NOT_BUT.search(fold(text)) and names_swap(text, items):
+        return [text]
     ends = [match.span() for match in _BETWEEN_ORDERS.finditer(text)]
     if not 0 < len(ends) <= _MOST_PARTS:
         return [text]
@@ -232,7 +238,8 @@ def _stands_alone(part: str, intent: str, items: Sequence[ListedItem]) -> bool:
 
 
 def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext, *, corrects: bool = False) -> Plan:
-    if (tells_without_subject(text) or only_tells_of_new(text)) and not names_item(text, items):
+    mistaken = admits_mistake(text) and changed_right_before(context)  # "mixed up the days, it's Monday"
+    if (tells_without_subject(text) or only_tells_of_new(text)) and not (mistaken or names_item(text, items)):
         raise OtherAnswer
     ranked = rank_intents(text, items)
     first = intent_of_form(text, items, context, ranked[0][0], corrects=corrects)

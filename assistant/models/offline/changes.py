@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
+from assistant.core.time_readers import TimePiece
 from assistant.core.time_resolve import ResolvedTime, day_range, resolve_times
 from assistant.models.offline.cues import fold, read_cues, says, says_any
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
@@ -31,7 +32,9 @@ from assistant.models.offline.plans import (
 )
 from assistant.models.offline.targets import (
     Targets,
+    content_words,
     find_targets,
+    is_old_time,
     items_at_times,
 )
 
@@ -41,6 +44,18 @@ _MISSING = lazy_regex(
 )
 _HAS = lazy_regex(r"\b(?:got|have|hab\w*|haben|tengo|tenemos|ai|a|avons|pris|bought)\b")
 _PARTICIPLE_AT_END = lazy_regex(r"\b\w{2,}(?:ed|ought|t|en|e|ee|es|ad[oa]s?|id[oa]s?)[\s.!]*$")
+# "The shopping is done", "les courses sont faites"
+_SHOPPING_DONE = lazy_regex(
+    r"^(?:ok,? |so,? |voila,? )?(?:(?:i'?ve|i have|i|we'?ve|we) (?:just |already )?(?:done|did|finished)"
+    r"|(?:all )?(?:done|finished) with"
+    r"|j'ai (?:fait|fini)|on a (?:fait|fini)|ya (?:he hecho|hice)) (?:all )?(?:the|my|our|les|la) (?:shopping"
+    r"|groceries|food shop|courses|compra)"
+    r"(?: already| now)?$"
+    r"|^(?:the|my|die|der|les|la) (?:food )?(?:shopping|groceries|einkaufe?|courses|compra)(?:'s| is| are| ist"
+    r"| sind| sont| esta)?"
+    r"(?: (?:all|now|already|schon|deja|ya))* (?:done|bought|finished|erledigt|fertig|gemacht|faites?|finies?"
+    r"|hecha|lista)$"
+)
 _RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
 ONLY_THE_NEXT = "I can only leave out the next time that it comes, so nothing is changed"
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
@@ -62,7 +77,7 @@ def for_each(targets: Targets) -> Sequence[ListedItem]:
 def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """Reminders and to-dos that are not wanted any more."""
     times = find_times(text)
-    if numbers := numbers_named(text):
+    if numbers := numbers_named(text) or _numbers_like_days(text, not_done(items), times, context.now):
         chosen = [item for item in not_done(items) if item.id in numbers]
         kinds = {item.kind for item in chosen}
         targets = Targets(chosen if len(kinds) == 1 else [], all_meant=True)
@@ -96,6 +111,23 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     return (yield from _take_away(found, "remove"))
 
 
+def _numbers_like_days(
+    text: str, there: Sequence[ListedItem], times: FoundTimes, now: datetime | None
+) -> Sequence[int]:
+    """Numbers that read like days of a month, where nothing is due then: "supprime le 1 et le 3"."""
+    days = times.of_kind("day")
+    if now is None or not days or len(days) < len(times.pieces) or content_words(text):
+        return []
+    words = [times.text[day.start : day.end] for day in days]
+    numbers = [
+        int(match[1]) for word in words if (match := re.fullmatch(r"\s*(?:le|la|el|the|die|den)? ?(\d{1,2})", word))
+    ]
+    numbers += [int(number) for number in re.findall(r"\b(?:le|la|el|die|the) (\d{1,2})\b", fold(times.words))]
+    is_day = any(is_old_time(item, day, times, now) for item in there for day in days)
+    known = {item.id for item in there}
+    return [] if is_day or len(numbers) < len(days) or not known.issuperset(numbers) else numbers
+
+
 def _not_to_ring(text: str, there: Sequence[ListedItem], times: FoundTimes, now: datetime | None) -> Targets:
     """What somebody does not want to be woken or reminded by: "so don't wake me tomorrow, I'm off"."""
     reminders = [item for item in there if item.kind == "reminder"]
@@ -121,6 +153,8 @@ def _drop_unseen(text: str, numbers: Sequence[int]) -> Plan:
 def says_whole_list_done(text: str) -> bool:
     """Whether it says of a list as a whole that it is done: "got everything on the shopping list"."""
     folded = fold(without_lists(text))
+    if _SHOPPING_DONE.match(fold(text).strip(" .!")):
+        return True
     if (
         not any(list_names(text))
         or not says_any(("all", "clear"), folded)
@@ -132,7 +166,7 @@ def says_whole_list_done(text: str) -> bool:
 
 
 def _whole_list(text: str, todos: Sequence[ListedItem]) -> Targets:
-    name = next(filter(None, list_names(text)), "")
+    name = next(filter(None, list_names(text)), "shopping" if _SHOPPING_DONE.match(fold(text).strip(" .!")) else "")
     return Targets([item for item in todos if item.kind == "todo" and is_same_list(item.list, name)], all_meant=True)
 
 
@@ -147,7 +181,7 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
         text = _without_missing(_without_missing_side(text))
     todos = [item for item in there if item.kind == "todo"]
     targets = find_targets(text, todos, context, find_times(text), may_keep=True)
-    if not targets and says_whole_list_done(text):
+    if (not targets or _SHOPPING_DONE.match(fold(text).strip(" .!"))) and says_whole_list_done(text):
         targets = _whole_list(text, todos)
     if not targets or targets.is_newest:
         targets = find_targets(text, there, context, find_times(text), may_keep=True)
@@ -188,6 +222,8 @@ def skip_one(item: ListedItem, times: FoundTimes, now: datetime | None) -> dict[
     rule = find_times(item.often).rule
     if now is None or not item.due or not rule or times.of_kind("repeat"):
         return None
+    if not days and any(piece.offset == 0 for piece in times.of_kind("part")):  # "not tonight"
+        days = [TimePiece("day", 0, 0, offset=0)]
     at = resolve_times(replace(times, pieces=tuple(days)), now, item.due)
     span = day_range(times, now) if times.of_kind("span") else None
     if at is None and span and item.due < span[1]:  # "this week": when it is due next

@@ -79,7 +79,7 @@ _SHOPPING = lazy_regex(
 )
 _BETWEEN_ITEMS = lazy_regex(
     r"\s*[;\n]\s*|\s*(?<!\d),(?!\d)\s*(?:(?:and|und|et|y|ni)\s+)?|\.\s+(?:(?:and|und|et|y)\s+)?|"
-    r"\s+(?:and|n|und|et|y|e|ni|plus|sowie|as well as|\+|&)\s+",
+    r"\s+(?:and|n|und|et|y|e|ni|plus|sowie|as well as|along with|ainsi que|así como|\+|&)\s+",
     re.IGNORECASE,
 )
 
@@ -152,7 +152,11 @@ _POINTS_TO_IT = lazy_regex(
 # Two things to do, in languages whose verbs show it: "relancer le client et nettoyer la cage".
 _TWO_TASKS = lazy_regex(
     r"^(?P<one>\w+(?:er|ir|re|oir|ar|arse|erse|irse) .+?) (?:et|y) (?P<other>\w+(?:er|ir|re|oir|ar|arse|erse|irse) .+)$"
-    r"|^(?P<one2>.+ \w+en) und (?P<other2>.+ \w+en)$",
+    r"|^(?P<one2>.+ \w+en) und (?P<other2>.+ \w+en)$"
+    # "Mow the lawn and trim the hedge"
+    r"|^(?P<one3>[a-z]+ (?:the|my|our|a|an|some|his|her|their|this|that) .+?) and"
+    r" (?P<other3>(?!(?:half|all|both|with|for|of|to|in|on|at|from|not|then|also|by|about|the|my|a)\b)[a-z]+"
+    r" (?:the|my|our|an?|some|his|her|their|this|that) .+)$",
     re.IGNORECASE,
 )
 _LIST_CLAUSES = lazy_regex(

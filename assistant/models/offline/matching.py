@@ -31,6 +31,20 @@ _SAME_THINGS = {
     "~alarm": ("alarm", "weck", "reveil", "despert", "despiert", "wake"),
     "~timer": ("timer", "kurzzeitwecker", "eieruhr", "minuteur", "chrono", "temporizador", "countdown"),
 }
+# A number in English, and a thing in French.
+_OVEN = lazy_regex(r"\b(?:le|du|au|un|mon) four\b")
+# "Bin" is a German verb, and a thing behind an English article.
+_BIN = lazy_regex(r"\b(?:the|my|our|a|wheelie|green|brown|black|blue) bin\b")
+# Words for one thing, in four languages.
+_SYNONYMS = (
+    frozenset(
+        (
+            *("trash", "garbage", "rubbish", "refuse", "bin", "bins", "dustbin", "dustbins"),
+            *("mull", "mulltonne", "mulltonnen", "tonne", "tonnen", "abfall"),
+            *("poubelle", "poubelles", "ordures", "basura", "basuras"),
+        )
+    ),
+)
 _MOST_WORDS = 60
 
 
@@ -100,13 +114,17 @@ def subject_words(text: str) -> list[str]:
     order_words = read_cues().order_words
     plain = find_times(text).words
     no_names = order_words | NUMBERS.keys()
+    if _OVEN.search(fold(plain)):
+        no_names -= {"four"}
+    if _BIN.search(fold(plain)):
+        no_names -= {"bin"}
     words = [w for w in words_of(plain) if not set(w.split("-")) <= no_names and not w.isdigit() and len(w) > 1]
     return list(dict.fromkeys(words))
 
 
 def is_same(word: str, other: str) -> bool:
     """The same word, or a form or part of it: "plant" and "plants", "tuev" and "TÜV", "Bewerbungsschreiben"."""
-    if word == other:
+    if word == other or any(word in names and other in names for names in _SYNONYMS):
         return True
     short, long = sorted((_plain(word), _plain(other)), key=len)
     if short == long:
@@ -145,7 +163,11 @@ def matching(words: Sequence[str], items: Sequence[ListedItem]) -> list[ListedIt
 def each_named(text: str, items: Sequence[ListedItem]) -> list[ListedItem]:
     """What the parts of a text between commas and "and" name, where each part that names anything names one."""
     named: list[ListedItem] = []
-    for part in re.split(r"\s*[,;]\s*|\s+(?:and|und|et|y|e|ni|plus|\+|&)\s+", text):
+    for part in re.split(
+        r"\s*[,;]\s*|\s+(?:and|n|und|et|y|e|ni|plus|\+|&|as well as|along with|together with|sowie|ainsi que"
+        r"|asi como)\s+",
+        text,
+    ):
         found = matching(subject_words(part), items)
         if len(found) > 1:
             return []

@@ -29,6 +29,7 @@ from assistant.models.offline.plans import (
     describe_todos,
 )
 from assistant.models.offline.targets import (
+    NUMBER,
     Targets,
     content_words,
     find_targets,
@@ -40,26 +41,41 @@ from assistant.models.offline.targets import (
 _OF_24 = lazy_regex(r"\d ?h\b|uhr|\b(?:0\d|\d\d):\d|heures?|horas?")
 _BARE_HOUR = lazy_regex(r"(?<![\w:.])(\d{1,2})(?![\w:.%]|\s*(?:eggs|kg|km|euro|min))")
 _LAST_HOUR = lazy_regex(
-    rf"(?<!\bno )(?<!\bquarter )(?<!\bfive )(?<!\bten )(?<!\btwenty )\b(?:to|auf|à|a|um|at|sur|a las) ({H})$",
+    rf"(?<!\bno )(?<!\bquarter )(?<!\bfive )(?<!\bten )(?<!\btwenty )\b(?:to|auf|à|a|um|at|sur|a las|make (?:it"
+    rf"|that|this)|plutôt|plutot) ({H})$",
     re.IGNORECASE,
 )
 _ONE_NOT_OTHER = lazy_regex(
     rf"(?:\b(?:at|um|à|a las) )?(?<![:.\d])\b({H}),? (?:not|nicht|pas|no) (?:at |um |à |a las )?({H})[\s.!]*$",
     re.IGNORECASE,
 )
+_BY_LENGTH = lazy_regex(
+    r"\b(?:by|um|de|d'|por|en) ?(?:an?|one|two|half|ein\w*|une?|una?|\d+|zwei|deux|dos|drei|trois|tres|three) "
+)
+_NOT_ONE = lazy_regex(
+    rf"\b(?:not|nicht|pas|no) (?:at |um |à |a las )?({H}),? (?:but |sondern |mais |sino )?(?:at |um |à "
+    rf"|a las )?({H})[\s.!]*$",
+    re.IGNORECASE,
+)
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
 _ABOUT_THEN = 90  # minutes
+# What was not at night is not moved into it by an hour that may be of the afternoon.
+_NIGHT_ENDS = 5
 # Minutes of an hour that is known: "make that half past", "mets plutôt la demie", "mejor a y cuarto".
 _MINUTES_ALONE = lazy_regex(
     r"\b(?:(?P<half>half past|(?:et |la )demie?|y media)|(?P<quarter>quarter past|viertel nach|et quart|y cuarto))"
     r"(?=[\s.!?]*(?:(?:instead|please|pls|bitte|stp|porfa|plutot|lieber|mejor)[\s.!?]*)*$)"
+)
+_OTHER_HALF = lazy_regex(
+    r"\b[ap]m,? (?:and )?not [ap]m\b|\bnot [ap]m,? (?:but )?[ap]m\b|\b(?:make|meant|mean|be|it'?s) (?:that "
+    r"|it |in the )?[ap]m\b|^[ap]m$"
 )
 _AT = lazy_regex(r"(?:at|by|um|auf|ab|à|vers|a las?) ", re.IGNORECASE)
 
 
 def spell_hours(text: str) -> str:
     """The hours of what was a reminder's: "I meant 5, not 3"."""
-    return _ONE_NOT_OTHER.sub(r"at \1, not at \2", text)
+    return _ONE_NOT_OTHER.sub(r"at \1, not at \2", _NOT_ONE.sub(r"at \2, not at \1", text))
 
 
 def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
@@ -68,9 +84,11 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if now is None:
         raise OtherAnswer
     plain = _LAST_HOUR.sub(r"at \1", _END.sub("", text))
-    times = find_times(plain)
+    times = find_times(NUMBER.sub(lambda match: "_" * len(match[0]), plain))  # "number 2 to 6" is no span of time
     if not times.of_kind("clock") and (minutes := _MINUTES_ALONE.search(fold(plain))):
         return (yield from _move_minutes(plain[: minutes.start()], 30 if minutes["half"] else 15, items, context))
+    if not times.pieces and _OTHER_HALF.search(fold(plain)):
+        return (yield from _move_half_a_day(plain, items, context, now))
     snoozes = says("snooze", fold(text))
     pool = items if snoozes else not_done(items)
     targets = find_targets(text, pool, context, times)
@@ -80,7 +98,9 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     found = for_each(targets)
     if targets.unclear:
         return ask_which(found)
-    skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.has_clock)
+    if says("once_only", fold(text)) and len(found) == 1 and found[0].often and not times.has_clock:
+        return (yield from call_tool("change_reminder", id=found[0].id, repeat="once"))
+    skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.of_kind("clock"))
     if skips and len(found) == 1 and found[0].often and (skipped := skip_one(found[0], times, now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
     if len(found) > 1 and says("sense_drop", fold(text)):
@@ -101,6 +121,16 @@ def _move_minutes(text: str, minutes: int, items: Sequence[ListedItem], context:
     if len(found) > 1 or found[0].due is None:
         return ask_which(found)
     return (yield from _set(found[0], found[0].due.replace(minute=minutes), has_clock=True, rule=""))
+
+
+def _move_half_a_day(text: str, items: Sequence[ListedItem], context: PlanContext, now: datetime) -> Plan:
+    """The same hour before noon instead of after it, or the other way round: "I meant am, not pm"."""
+    there = [item for item in not_done(items) if item.kind == "reminder"]
+    found = for_each(find_targets(_OTHER_HALF.sub(" ", fold(text)), there, context, find_times(text)))
+    if len(found) > 1 or found[0].due is None:
+        return ask_which(found)
+    at = found[0].due + timedelta(hours=12 if found[0].due.hour < 12 else -12)
+    return (yield from _set(found[0], at if at > now else at + timedelta(days=1), has_clock=True, rule=""))
 
 
 def _on_other_days(item: ListedItem, times: FoundTimes) -> FoundTimes | None:
@@ -144,6 +174,7 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
         ):
             when = f"in {length.minutes or length.days * 1440} minutes"
             return (yield from call_tool("change_reminder", id=item.id, when=when))
+        later |= not sooner and _BY_LENGTH.search(folded) is not None  # "shift it by a day"
         if item.due and (later or sooner or times.of_kind("before")):
             at = item.due + (-1 if sooner or (times.of_kind("before") and not later) else 1) * timedelta(
                 minutes=length.minutes, days=length.days
@@ -161,9 +192,11 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
     at = _nearest(item, times, resolved.at, now)
     rule = times.rule
     start = at if not rule or times.has_clock or times.has_day else item.due or at
+    is_of_rule = item.due is not None and _day_code(item.due) in re.sub(r".*BYDAY=", "", rule).split(",")
     if "BYDAY" in rule and not times.has_day and not times.has_clock and item.due:
         start = datetime.combine(now.date(), item.due.time())
         start += timedelta(days=int(start <= now))
+        start = item.due if is_of_rule and not item.often and item.due > start else start
     if not rule and item.often and times.of_kind("day") and (day := re.match(r"every (\w+day)\b", item.often)):
         rule = f"FREQ=WEEKLY;BYDAY={_day_code(resolved.at)}" if day[1] != "weekday" else ""
     elif rule == "FREQ=WEEKLY" and item.due:
@@ -193,6 +226,8 @@ def _nearest(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -
     day = at if times.of_kind("day") else item.due
     first = day.replace(hour=at.hour % 12, minute=at.minute)
     readings = [moment for moment in (first, first + timedelta(hours=12)) if moment > now]
+    if item.due.hour >= _NIGHT_ENDS and "~alarm" not in words_of(item.text):
+        readings = [moment for moment in readings if moment.hour >= _NIGHT_ENDS]
     was = item.due.hour * 60 + item.due.minute
     nearest = min(readings, key=lambda moment: abs(moment.hour * 60 + moment.minute - was), default=at)
     is_morning = clocks[0].minutes >= 480 and abs(nearest.hour * 60 + nearest.minute - was) > _ABOUT_THEN

@@ -45,7 +45,7 @@ _GERMAN_AM = lazy_regex(r"\b(?:ich bin|bin ich)\b")
 _THIS_NOT_THAT = lazy_regex(
     r"(?:,|\band|\bund|\bet|\by) (?:not|nicht|pas|no) (?:the |der |die |das |le |la |el |a |de |d')?[\w-]+[.!]*$"
 )
-_NOT_BUT = lazy_regex(r"\b(?:not|nicht|pas|no)\b.{1,60}\b(?:but|sondern|mais|sino)\b")
+NOT_BUT = lazy_regex(r"\b(?:not|nicht|pas|no)\b.{1,60}\b(?:but|sondern|mais|sino)\b")
 # A few words of which no intent is as likely, and no cue is in them, want nothing.
 _LIKELY_MEANT = 0.6
 # From this chance on, a sentence without any cue of an order is a statement, whatever the person has.
@@ -177,7 +177,8 @@ _HEADED = lazy_regex(r"^[^:]{3,40}:\s")
 # What has been done: "stairs hoovered", "Treppe ist geputzt", "l'escalier est aspiré", "escalera aspirada". With its
 # accent in French, where "aspire" orders.
 _PARTICIPLE = lazy_regex(
-    r"\b(?:\w{2,}(?:ed|[aeiou]ught|orn|ken|ten)|(?:\w{0,6}ge\w{3,}|be\w{3,}|ver\w{3,}|er\w{3,}|ent\w{3,}|\w{3,}ier)(?:t|en)"
+    r"\b(?:\w{2,}(?:ed|[aeiou]ught|orn|ken|ten)|(?:re)?paid|sent|sold|hung|swept|built|fed|given|seen|shut|fixed|sorted|rung|sewn|mown"
+    r"|drawn|thrown|hidden|laid|dealt with|(?:\w{0,6}ge\w{3,}|be\w{3,}|ver\w{3,}|er\w{3,}|ent\w{3,}|\w{3,}ier)(?:t|en)"
     r"|\w{3,}(?:é|ée|és|ées)|\w{2,}(?:ad|id)[oa]s?)$",
     re.IGNORECASE,
 )
@@ -223,7 +224,7 @@ def may_be_order(text: str) -> bool:
         return True
     if _THIS_NOT_THAT.search(folded) and len(folded.split()) <= _SHORT_CORRECTION:
         return True
-    if _NOT_BUT.search(folded) and names_what_orders_are_about(text):
+    if NOT_BUT.search(folded) and names_what_orders_are_about(text):
         return True
     intent, chance = rank_without_items(text)[0]
     if chance < DOUBTFUL and not is_understood(text) and not may_be_request(text):

@@ -47,6 +47,60 @@ _STOPS_ALARM = lazy_regex(
     rf"|(?P<three>{_ALARM}) (?:off|aus|stopp?|abbrechen|beenden|stoppen|ausschalten|abstellen|ausmachen)"
     r")(?: (?:please|pls|bitte|now|s'il te plait|stp|por favor|porfa))*$"
 )
+# "8 -> 8.30"
+_FROM_TO = lazy_regex(r"(?<![\d:.])(\d{1,2})(?:[:.](\d\d))? ?(?:->|=>|→) ?(\d{1,2})(?:[:.](\d\d))?(?![\d:.]\d)")
+# "Make it wed", "move Friday to Saturday", "he can only do 3.30": times by their plain names.
+_SHORT_DAYS = {"sun": "sunday", "wed": "wednesday", "sat": "saturday"}
+_SHORT_DAY = lazy_regex(
+    rf"(?P<before>\b(?:make (?:it|that)|say|to|till|until|for|instead|rather|do) )(?P<day>{'|'.join(_SHORT_DAYS)})"
+    r"(?=[\s.!?]*$| (?:at|instead|please|pls|afternoon|evening|morning)\b)",
+    re.IGNORECASE,
+)
+_DAY_NAMES = {
+    "mon": "monday",
+    "tue": "tuesday",
+    "tues": "tuesday",
+    "wed": "wednesday",
+    "thu": "thursday",
+    "thur": "thursday",
+    "thurs": "thursday",
+    "fri": "friday",
+    "sat": "saturday",
+    "sun": "sunday",
+}
+_SHORT_NAME = rf"(?:{'|'.join(sorted(_DAY_NAMES, key=len, reverse=True))})"
+# "Mon wed fri", "tue/thu"; "todo mon: ..."
+_SHORT_DAYS_IN_ROW = lazy_regex(rf"\b{_SHORT_NAME}(?:(?: ?[,/&+] ?| and | )(?:and )?{_SHORT_NAME})+\b", re.IGNORECASE)
+_TODO_DAY = lazy_regex(rf"^(?P<before>(?:todo|to-do|to do|task) )(?P<day>{_SHORT_NAME})(?=\b ?:)", re.IGNORECASE)
+_AGAIN_IN = lazy_regex(
+    r"(?P<before>\b(?:again|snooze\b.*|later)(?:,| in| for)* )(?P<number>5|10|15|20|30|five|ten|fifteen|twenty"
+    r"|thirty)(?P<end>[\s.!?]*)$",
+    re.IGNORECASE,
+)
+_DAYS_EN = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day(?:'?s)?"
+_DAYS_ROMANCE = (
+    r"(?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
+    r"|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)"
+)
+_DAY_TO_DAY = lazy_regex(
+    r"^(?P<before>(?:please |pls |can you |could you )?(?:move|push|shift|postpone|delay|bump|change"
+    r"|reschedule|bring|put|shove|swap)\b.*?"
+    rf" {_DAYS_EN}) (?P<to>to {_DAYS_EN})",
+    re.IGNORECASE,
+)
+_DAY_TO_DAY_ROMANCE = lazy_regex(
+    rf"(?P<before>\b(?:d[eé]cale|d[eé]place|repousse|reporte|passe|mueve|pasa|cambia|aplaza)\b.*?) (?:de|del) "
+    rf"(?P<old>{_DAYS_ROMANCE}) (?P<to>[àa]) (?P<new>{_DAYS_ROMANCE})",
+    re.IGNORECASE,
+)
+_DOTTED_HOUR = lazy_regex(
+    r"(?P<before>\b(?:do|to|at|say|make (?:it|that)|now|for|only|by|until|till) )(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d)"
+    r"(?![.\d]| ?(?:€|%|eur|pounds?|dollars?|quid|kg|km|m\b|l\b))",
+    re.IGNORECASE,
+)
+# In German, "do" is a day.
+_DO_HOUR = lazy_regex(r"\b(can|could|only|just|rather|then|we|i|can't|cannot) do (?=\d)", re.IGNORECASE)
+_WAKE_UP_CALL = lazy_regex(r"\bwake[- ]?up (?:call|alarm)\b", re.IGNORECASE)
 _COUNTDOWN = lazy_regex(r"(?:compte à rebours|cuenta atr[aá]s|countdown|eieruhr|chrono)", re.IGNORECASE)
 _END = lazy_regex(r"[\s?!.]*\Z")
 _SHORTEST_SLIP = 4
@@ -83,7 +137,9 @@ def read_forms() -> OrderForms:
     data = tomllib.loads(FORMS_FILE.read_text(encoding="utf-8"))
 
     def pairs(text: str) -> dict[str, str]:
-        return {fold(one): other for one, other in (pair.split() for pair in text.replace("\n", " ").split(","))}
+        return {
+            fold(one): other for one, other in (pair.split(maxsplit=1) for pair in text.replace("\n", " ").split(","))
+        }
 
     irregular = data["imperatives"]
     words = pairs(irregular.pop("words"))
@@ -116,7 +172,16 @@ def spell_order(text: str) -> str:
         plain = plain[interjection.end() :]
     if wanted := _WANTED.match(fold(plain)):
         plain = f"{'ich will' if plain[1:2] == 'a' else _WANTS[plain[0].lower()]}{plain[wanted.end() :]}"
-    plain = _WORDS.sub(lambda match: _spelled(match[0]), plain)
+    plain = _WAKE_UP_CALL.sub("alarm", plain)
+    plain = _SHORT_DAY.sub(lambda match: f"{match['before']}{_SHORT_DAYS[match['day'].lower()]}", plain)
+    plain = _SHORT_DAYS_IN_ROW.sub(_spell_days, plain)
+    plain = _TODO_DAY.sub(lambda match: f"{match['before']}{_DAY_NAMES[match['day'].lower()]}", plain)
+    plain = _AGAIN_IN.sub(r"\g<before>\g<number> minutes\g<end>", plain)
+    plain = _DAY_TO_DAY.sub(r"\g<before> over \g<to>", plain)
+    plain = _DAY_TO_DAY_ROMANCE.sub(r"\g<before> du \g<old> au \g<new>", plain)
+    plain = _DOTTED_HOUR.sub(r"\g<before>\g<hour>:\g<minute>", plain)
+    plain = _DO_HOUR.sub(r"\1 at ", plain)
+    plain = _FROM_TO.sub(_from_to, _WORDS.sub(lambda match: _spelled(match[0]), plain))
     end = _END.search(plain)
     bare = (plain[: end.start()] if end else plain).lstrip("¿¡ ")
     folded = fold(bare)
@@ -127,6 +192,16 @@ def spell_order(text: str) -> str:
         if match := form.pattern.fullmatch(folded):
             return " ".join(_as_order(form, bare, match).split())
     return plain
+
+
+def _spell_days(match: re.Match[str]) -> str:
+    days = [_DAY_NAMES[day.lower()] for day in re.findall(_SHORT_NAME, match[0], re.IGNORECASE)]
+    return f"{', '.join(days[:-1])} and {days[-1]}"
+
+
+def _from_to(match: re.Match[str]) -> str:
+    old, new = (":".join(filter(None, match.group(*pair))) for pair in ((1, 2), (3, 4)))
+    return f"from {old} to {new}"
 
 
 def _as_order(form: OrderForm, plain: str, match: re.Match[str]) -> str:

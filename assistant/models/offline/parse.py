@@ -58,6 +58,12 @@ _COURTESY = lazy_regex(
     r"|gracias|por favor|porfa|s'il te plaît|stp)(?: (?:mate|love|dear|dir|dich))?",
     re.IGNORECASE,
 )
+# "Scratch that, four o'clock": what was said is put right, and not taken away.
+_TAKES_BACK = lazy_regex(
+    r"^(?:(?:scratch|strike|hang|hold) (?:that|on)|my bad|whoops|hmm+|wait no|no wait|espera no|non attends"
+    r"|ach nein)[,.:;!–-]+ (?=\S)",
+    re.IGNORECASE,
+)
 _BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
 
 
@@ -277,6 +283,7 @@ def _may_be_told(request: DoOrder) -> bool:
 def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     """What one sentence asks for."""
     phrases = read_phrases()
+    sentence = replace(sentence, text=_TAKES_BACK.sub("no, ", sentence.text))
     plain = phrases.patterns["courtesy_behind"].sub("", sentence.text.replace("’", "'"), count=1).strip(_ENDS)
     bare = phrases.patterns["courtesy_before"].sub("", plain, count=1)
     order = spell_order(sentence.text)

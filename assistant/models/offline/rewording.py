@@ -34,6 +34,14 @@ _NEW_NAMES = tuple(
         r"\baus (?P<old>.+?) (?:mach|mache|wird|machen wir)(?: bitte| doch)? (?P<new>.+)$",
         r"(?:call (?:it|that)|ponle|llamalo|nenn (?:es|sie|ihn)|appelle[- ]l[ea]|renomme[- ]l[ea](?: en)?"
         r"|rename it(?: to)?|renombral[oa](?: a| como)?)\s+(?P<new>.+)$",
+        # "change le nom du rappel réunion, mets entretien"
+        r"\b(?:le nom|el nombre|the name|den namen?) (?:du|de la|de l'|del|of the|of|von|der|des) (?P<old>.+?),?"
+        r" (?:mets|en|a|ponle|por|to|put|make it|call it|zu|in|auf) (?P<new>.+)$",
+        # "the shed is actually a fence, fix the todo"
+        rf"^{_ARTICLE}(?P<old>[^,]+?) (?:is|are|ist|est|es)(?: (?:actually|really|now|eigentlich|jetzt|doch|en fait"
+        rf"|maintenant|en realidad|ahora))* {_ARTICLE}(?P<new>[^,]+?)(?: (?:now|jetzt|maintenant|ahora|actually))?,"
+        r" (?:so |please |bitte )?(?:fix|change|correct|update|rename|edit|ander|korrigier|corrige|change|modifie"
+        r"|cambia|arregla)\w* .*$",
         r"(?P<old>.+?)\s+(?:should (?:say|be|read)|soll|doit s'appeler"
         r"|que se llame)\s+(?P<new>.+?)(?:\s+hei(?:ß|ss)en)?$",
     )
@@ -64,6 +72,8 @@ _SWAPS = tuple(
         r"(?P<new>[\w'-]+(?: [\w'-]+){0,3})$",
         # "Emilia hol ich ab, nicht Emma"
         r"^(?P<new>[\w-]{3,}) [^,]{3,40}, (?:not|nicht|pas|no) (?:a |de )?(?P<old>[\w-]{3,})$",
+        # "I have to call the insurance, not the bank"
+        rf"(?<= )(?P<new>[\w-]{{3,}}),? (?:and |y |und |et )?(?:not|nicht|pas|no) {_ARTICLE}(?P<old>[\w-]{{3,}})$",
         # "6 eggs not 12"; "it is leclerc and not carrefour"
         r"(?P<new>[\w-]+)(?: \w+)?\s*,?\s*(?:y |and |und |et )?"
         r"(?:not|nicht|pas|no)\s+(?:\w{1,4} ){0,2}(?P<old>[\w-]+)(?: \w+)?$",
@@ -76,7 +86,17 @@ _CONTRAST = lazy_regex(
     r"\b(?:instead|rather|make (?:it|that)|statt|stattdessen|anstatt|anstelle|lieber|plutot|au lieu|en vez|en lugar"
     r"|mejor|prefer\w*|sondern|sino|(?:no|not|nicht|non),? (?:it'?s|es|c'est|but))\b"
 )
+_MAKES = lazy_regex(r"\b(?:make|it'?s|should be|mach|es|mets|c'est|pon|es|sea)\b")
 _LONGEST_SWAP = 60
+
+
+# "The insurance, not the bank, correct that"
+_PUT_RIGHT = lazy_regex(
+    r"[,;.]? +(?:so |and |please |bitte )*(?:fix|correct|change|update|korrigier\w*|ander\w*|corrige\w*"
+    r"|modifie\w*|arregla\w*|cambia\w*)"
+    r"(?:[- ](?:it|that|this|the (?:reminder|to-?do|task)|das|es|ca|la|le|eso))?(?: please| bitte| stp| porfa)?$",
+    re.IGNORECASE,
+)
 
 
 def _plain(text: str) -> str:
@@ -101,6 +121,7 @@ def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
 
 
 def _find_swap(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
+    plain = _PUT_RIGHT.sub("", plain).strip(" ,;.")
     swaps = ((item, _swapped(plain, fold(plain), item)) for item in items if not item.done)
     return next(((item, new) for item, new in swaps if new), None)
 
@@ -118,7 +139,7 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     if match is None:
         raise OtherAnswer
     new = tidy_item(without_lists(plain[match.start("new") : match.end("new")]))
-    if find_length(fold(new)) and not _is_thing(fold(new)):
+    if (find_length(fold(new)) and not _is_thing(fold(new))) or read_cues().order_words.issuperset(words_of(new)):
         raise OtherAnswer
     old = match.groupdict().get("old") or folded[: match.start()]
     targets = find_targets(old, waiting, context, find_times(old))
@@ -196,6 +217,12 @@ def _other_words(plain: str, folded: str, item: ListedItem) -> str:
         return ""
     _, start, end = runs[others[0]]
     _, old_start, old_end = runs[others[0] - 1 if others[0] else 1]
+    if (
+        old_start > end
+        and folded[end:old_start].strip() in ("", "of", "de", "d'", "von")
+        and _MAKES.search(folded[:start])
+    ):
+        end = old_end  # "make that brown bread"
     place = fold(item.text).find(folded[old_start:old_end])
     if place < 0 or end - start > _LONGEST_SWAP or not _is_thing(folded[start:end]):
         return ""

@@ -39,15 +39,53 @@ _THE_ALARM = lazy_regex(
     r"^(?:(?:bitte|please|ok|also),? )?(?:the|my|den|der|die|meinen|le|la|mon|ma|el|mi|l') ?(?:\w+ )?"
     r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
 )
+_MAKES_ALARM = lazy_regex(
+    r"\b(?:make|change|move|push|bring|shift|delay|reset) (?:the|my) (?:\w+ )?(?:alarm|timer|wake[- ]?up(?: call)?)\b"
+)
+_HOUR_AT_END = lazy_regex(r"(?<![\w:.])\d{1,2}[.!]*$")
 _A_NEW_ALARM = lazy_regex(
     r"\b(?:an?|another|new|eine?n?|neuen?|noch einen?|une?|nouv\w+|una?|otr[oa]|nuev[oa]) (?:\w+ )?"
     r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
 )
 # "todo: clear the gutters" is no order to clear.
 _HEADS_TODO = lazy_regex(r"^(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s? ?: ?\S")
+_BACK_ON = lazy_regex(
+    r"\b(?:back on|back (?:on)?to|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again)|wieder (?:auf"
+    r"|drauf|rein)|remets?"
+    r"|rajoute\w*|otra vez (?:a|en)|de nuevo (?:a|en)|vuelve a (?:poner|anadir)\w*)\b"
+)
+# That something said before was wrong.
+_MISTAKEN = lazy_regex(
+    r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt"
+    r"|trompe\w*|erreur"
+    r"|goure\w*|equivo\w+|confund\w+|error)\b"
+)
 _SHORT = 5
 _BY_SO_LONG = ("longer", "later_by", "earlier_by", "sooner")
+# "Remind me about the cat a bit later, at eight": not once more, but otherwise.
+_OTHERWISE = lazy_regex(
+    r"\b(?:instead|rather|later|earlier|stattdessen|lieber|spater|fruher|plutot|plus (?:tard|tot)|mejor"
+    r"|mas (?:tarde|temprano)|not just|not only|nicht nur|pas (?:que|seulement)|no solo)\b"
+)
 _INSTEAD = lazy_regex(r"\b(?:instead|rather|stattdessen|lieber|besser|plutot|mejor)\b")
+# "Screws for the DIY list", "on n'a plus de sel, liste de courses": what is named before a list, and nothing of it
+# ordered, is to stand on it.
+_FOR_LIST = lazy_regex(
+    r"^[^?]+?(?:,| (?:for|on|onto|to|in|so|fur|auf|in|also|pour|sur|dans|donc|para|en|a|asi que))"
+    r"(?: (?:the|my|our|die|den|der|meine[rn]?|la|ma|el|mi|zur?|l'))? "
+    r"(?:[\w-]+ lists?|\w*(?:liste|zettel)(?: [\w' ]{2,20})?|lista(?: [\w ]{2,20})?|liste \w+)(?: (?:please"
+    r"|pls|bitte|stp|porfa))*[.! ]*$"
+)
+# "Put clear out the cellar on my list"
+_PUT_ON_LIST = lazy_regex(
+    r"^(?:please |pls |bitte |can you |could you |stp |porfa )*(?:(?:put|add|stick|pop|chuck|bung|write|note"
+    r"|jot)(?: down)? .+ (?:on|to|onto|in|into)"
+    r" (?:my|the|our) (?:[\w-]+ )?(?:lists?|to-?dos?|to do list|tasks)"
+    r"|(?:setze?|schreibe?|packe?|notiere?) .+ auf (?:meine|die|den|unsere) \w*(?:liste|zettel)"
+    r"|(?:mets|ajoute|note|inscris) .+ (?:sur|a|dans) (?:ma|la|mes|les) (?:liste\b.*|taches)"
+    r"|(?:pon|anade|apunta|mete) .+ (?:a|en) (?:mi|la|mis) (?:lista\b.*|tareas))(?: please| pls| bitte| stp"
+    r"| porfa)*[.!]*$"
+)
 _BELONGS = lazy_regex(
     r"\b(?:should (?:be|go)|belongs?|goes?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?|pertenecen?)\b"
 )
@@ -72,10 +110,16 @@ def intent_of_form(
     """The intent that the form alone tells; "" where it tells none."""
     folded, times = fold(text), find_times(text)
     waiting = [item for item in items if not item.done]
-    if _was_not_done(text, folded, waiting, [item for item in items if item.done and item.kind == "todo"]):
+    done = [item for item in items if item.done and item.kind == "todo"]
+    if _was_not_done(text, folded, waiting, done) or _is_back(text, folded, waiting, done):
         return "reopen"
     sentence = _Sentence(text, folded, times, waiting, context, likeliest, corrects)
     return _intent_at_once(sentence) or _intent_of_rest(sentence)
+
+
+def admits_mistake(text: str) -> bool:
+    """Whether a sentence says that something said before it was wrong."""
+    return "?" not in text and _MISTAKEN.search(fold(text)) is not None
 
 
 def _intent_at_once(it: _Sentence) -> str:
@@ -107,6 +151,10 @@ def _intent_of_rest(it: _Sentence) -> str:
         tells_need(it.text.rstrip("? ")) and names_list(it.text) and not says("asks", it.folded)
     ):
         return "add"
+    if not asks and _is_for_list(it):
+        return "add"
+    if says("snooze", it.folded) and not content_words(it.text) and it.likeliest not in ("move", "ask"):
+        return "move"
     if not asks and any(list_names(it.text)) and says("resets", it.folded):
         return "drop"
     if not asks and says_whole_list_done(it.text):
@@ -124,6 +172,8 @@ def _intent_of_rest(it: _Sentence) -> str:
     ):
         return "add"
     named = matching(subject_words(without_lists(it.text)), it.waiting)
+    if not (named or asks) and it.likeliest in ("drop", "move", "complete", "ask") and _PUT_ON_LIST.match(it.folded):
+        return "add"
     if named and says("off_list", it.folded) and not says("mark", it.folded) and not says("relist", it.folded):
         return "drop"
     heading = read_cues().patterns["list_heading"].match(it.folded)
@@ -150,6 +200,18 @@ def _intent_of_rest(it: _Sentence) -> str:
     if it.likeliest == "ask" and not asks and any(list_names(it.text)) and says("puts", it.folded):
         return "add"
     return "" if asks or named else _intent_of_mood(it.text, it.folded, it.times, it.likeliest)
+
+
+def _is_for_list(it: _Sentence) -> bool:
+    """Whether a sentence only names things and the list that they are for, or says that they have run out."""
+    if _FOR_LIST.match(it.folded) is None or not any(list_names(it.text)):
+        return False
+    runs_out = read_cues().subject["need"].match(it.folded) is not None
+    told = ("show", "show_only", "done", "sense_done", "clear", "all", "anything", "count", "tells_past", "recalls")
+    if says_any(told, it.folded) or matching(subject_words(without_lists(it.text)), it.waiting):
+        return False
+    plain = it.likeliest in ("ask", "statement") and not says_any(("states", "sense_drop", "forms"), it.folded)
+    return bool(content_words(it.text)) and (runs_out or plain)
 
 
 def _is_there(thing: str, waiting: Sequence[ListedItem]) -> bool:
@@ -184,7 +246,9 @@ def _tells_appointment(text: str, folded: str) -> bool:
 
 def _calls_off(folded: str, text: str, named: Sequence[ListedItem]) -> bool:
     """Whether a sentence says of one reminder, and of nothing else, that it is off: "the dentist is cancelled"."""
-    if len(named) != 1 or named[0].kind != "reminder" or not (says("states", folded) and says("sense_drop", folded)):
+    if len(named) != 1 or named[0].kind != "reminder" or not says("sense_drop", folded):
+        return False
+    if not says_any(("states", "needs_no_more"), folded):
         return False
     rest = content_words(text)
     return bool(rest) and count_hits(rest, named[0]) == len(rest)
@@ -252,6 +316,12 @@ def _was_not_done(text: str, folded: str, waiting: Sequence[ListedItem], done: S
     return len(found) == 1 and len(words) <= count_hits(words, found[0]) + 1
 
 
+def _is_back(text: str, folded: str, waiting: Sequence[ListedItem], done: Sequence[ListedItem]) -> bool:
+    """Whether a thing that was ticked off goes back on its list: "the milk went bad, put it back on"."""
+    words = subject_words(without_lists(text)) if done and _BACK_ON.search(folded) else []
+    return bool(words) and "?" not in text and len(matching(words, done)) == 1 and not matching(words, waiting)
+
+
 def _says_done(text: str, named: Sequence[ListedItem]) -> bool:
     """Whether a sentence says of one thing, in few words, that it has been done."""
     words = text.strip(" .!,✅").split()
@@ -280,17 +350,22 @@ def _moves(
 ) -> bool:
     """Whether it says when something that is there is to be instead."""
     length = find_length(folded)
-    if not (times.pieces or length):
+    if not (times.pieces or length or _HOUR_AT_END.search(folded)):
         return False
     rest = content_words(f"{text[: length.start]} {text[length.end :]}" if length else text)
     just_set = any(call.is_latest for call in context.earlier) and bool(find_last_changed(context)[1])
     if not rest:
         short = len(folded.split()) <= _SHORT and not may_be_request(folded) and not says("agenda_noun", folded)
-        return (corrects or (short and likeliest != "ask")) and just_set
+        mistaken = admits_mistake(text)
+        return (corrects or mistaken or (short and likeliest != "ask")) and just_set
     reminders = [item for item in named if item.kind == "reminder"]
     if len(reminders) == 1 and likeliest in ("remind", "ask", "cannot") and _is_the_alarm(folded, reminders[0]):
         return True
+    if not (times.pieces or length) and likeliest != "remind":
+        return False
     alone = len(named) == 1 and count_hits(rest, named[0]) == len(rest)
+    if alone and reminders and likeliest == "remind" and _OTHERWISE.search(folded):
+        return True
     # "Leave the roast another quarter of an hour."
     if alone and length and not times.has_clock and named[0].kind == "reminder" and says_any(_BY_SO_LONG, folded):
         return True
@@ -308,4 +383,6 @@ def _is_the_alarm(folded: str, reminder: ListedItem) -> bool:
     rings = says("alarm", folded) or says("timer", folded)
     if _A_NEW_ALARM.search(folded):
         return False
+    if rings and _MAKES_ALARM.search(folded):
+        return True
     return rings and (_THE_ALARM.match(folded) is not None or (says("move", folded) and not says("wake", folded)))

@@ -28,7 +28,7 @@ from assistant.models.offline.matching import (
 )
 from assistant.models.offline.plans import PlanContext, changed_right_before, find_last_changed
 
-_NUMBER = lazy_regex(
+NUMBER = lazy_regex(
     r"(?:#|\b(?:number|no\.?|nummer|nr\.?|numero|item|task|todo|reminder|erinnerung|rappel|recordatorio) )(\d{1,9})\b"
 )
 # It means what was just spoken of.
@@ -63,6 +63,14 @@ _PLACES = tuple(
     )
 )
 
+# "The first two", "les deux premiers", "the last three"
+_FIRST_OF = lazy_regex(
+    r"\b(?:(?P<end>last|bottom|letzten|dernier\w*|ultim[oa]s)|first|top|ersten|premier\w*|primer[oa]s) "
+    r"(?P<number>two|three|2|3|zwei|beiden|drei|deux|trois|dos|tres)\b"
+    r"|\b(?P<number2>deux|trois|dos|tres|2|3) (?:(?P<end2>dernier\w*|ultim[oa]s)|premier\w*|primer[oa]s)\b"
+)
+_THREE = frozenset(["three", "3", "drei", "trois", "tres"])
+
 
 @dataclass(frozen=True, slots=True)
 class Targets:
@@ -89,9 +97,13 @@ def find_targets(
     pool = _of_kind(folded, items)
     lists = [name for name in list_names(text) if name]
     on_list = [item for item in pool if item.kind == "todo" and lists and is_same_list(item.list, lists[0])]
-    number = _NUMBER.search(folded)
+    number = NUMBER.search(folded)
     if number and (by_number := [item for item in pool if item.id == int(number[1])]):
         return Targets(by_number)
+    if (places := _FIRST_OF.search(folded)) and not content_words(_FIRST_OF.sub(" ", folded)):
+        count = 3 if (places["number"] or places["number2"]) in _THREE else 2
+        shown = on_list or pool
+        return Targets(shown[-count:] if places["end"] or places["end2"] else shown[:count], all_meant=True)
     if (at_place := _at_place(folded, on_list or pool)) is not None:
         return Targets([at_place])
     everything = says("all", folded)
@@ -245,13 +257,16 @@ def _without_words(
         return Targets([])  # what was told right before is corrected
     states = states and changed_right_before(context)
     if not states and times.pieces and context.now and (then := _at_first_time(pool, times, context.now)):
-        return Targets(then, all_meant=everything)
+        return Targets(then, all_meant=everything or says("none_at_all", folded))
     if everything and says("todo_only", folded) and not lists_named:
         pool = [item for item in pool if not item.list] or pool  # "all my tasks" are not what is to be bought
     if everything and (any(kinds_named(folded)) or not says("names_list", folded)):
         return Targets(
             pool if not times.pieces else [], all_meant=True, is_everything=not any((*kinds_named(folded), lists_named))
         )
+    waiting = sorted((item for item in pool if item.kind == "reminder" and item.due), key=lambda item: str(item.due))
+    if says("next_one", folded) and waiting and kinds_named(folded)[0]:
+        return Targets(waiting[:1])
     if says("latest", folded) and pool:
         return Targets(_newest_first(pool, context)[: 2 if says("two", folded) else 1], all_meant=True)
     if any(kinds_named(folded)) and not _POINTS_BACK.search(folded) and len(pool) > 1:

@@ -1,0 +1,44 @@
+"""Which of the things that a person has the words of a sentence name."""
+
+from __future__ import annotations
+
+import pytest
+
+from assistant.models.offline.matching import ListedItem, each_named, matching, subject_words
+
+BANK = ListedItem("reminder", 1, "call the bank")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "when do I take out the trash",
+        "what day does the garbage go out",
+        "when is the rubbish collected",
+        "when does the bin have to go out",
+        "wann muss der Müll raus",
+        "quand est-ce que je sors les poubelles",
+        "cuándo saco la basura",
+    ],
+)
+@pytest.mark.parametrize("text", ["put the bins out", "take out the trash", "Müll rausbringen", "sacar la basura"])
+def test_words_for_one_thing_name_it_in_four_languages(question: str, text: str) -> None:
+    bins = ListedItem("reminder", 2, text)
+    assert matching(subject_words(question), [BANK, bins]) == [bins]
+
+
+@pytest.mark.parametrize("text", ["bin ich morgen frei", "ich bin Freitag beim Arzt"])
+def test_the_german_verb_is_no_bin(text: str) -> None:
+    assert matching(subject_words(text), [ListedItem("reminder", 2, "put the bins out")]) == []
+
+
+def test_the_french_oven_is_no_number() -> None:
+    oven = ListedItem("reminder", 2, "éteindre le four")
+    assert matching(subject_words("redis-le moi dans dix minutes pour le four"), [BANK, oven]) == [oven]
+    assert subject_words("remind me in four days") == []
+
+
+@pytest.mark.parametrize("join", ["and", "n", "as well as", "along with", "sowie", "ainsi que"])
+def test_each_of_several_things_is_named(join: str) -> None:
+    milk, bread = ListedItem("todo", 2, "milk"), ListedItem("todo", 3, "bread")
+    assert each_named(f"milk {join} bread", [BANK, milk, bread]) == [milk, bread]
