@@ -79,15 +79,15 @@ def prompt_choice(
     return prompt_until_valid(question, default, parse)
 
 
-_YES = ("y", "yeah", "yep", "sure", "ok", "okay", "please", "ja", "oui", "si", "sí")
-_NO = ("n", "nope", "later", "nein", "non", "never", "not")
+YES_ANSWERS = ("y", "yeah", "yep", "sure", "ok", "okay", "please", "ja", "oui", "si", "sí")
+NO_ANSWERS = ("n", "nope", "later", "nein", "non", "never", "not")
 
 
 def read_choice_answer(text: str, words: Iterable[str], aliases: Mapping[str, str]) -> str | None:
     """The word that is meant: itself, another name of it, or the only one among the words of a sentence."""
     words = tuple(words)
     names = {word.casefold(): word for word in words}
-    for word, others in (("yes", _YES), ("no", _NO)):
+    for word, others in (("yes", YES_ANSWERS), ("no", NO_ANSWERS)):
         names |= dict.fromkeys(others, word) if word in words else {}
     names |= aliases
     folded = text.casefold().strip(" .!?")

@@ -26,7 +26,7 @@ from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import print_markdown, print_text
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
-from assistant.cli.setup.answers import read_name_answer, read_setting_answer
+from assistant.cli.setup.answers import read_manner_answer, read_name_answer, read_setting_answer
 from assistant.cli.setup.model import ask_model
 from assistant.core.errors import AssistantError, SettingsError, UsageError
 from assistant.core.sessions import MAIN_SESSION
@@ -70,7 +70,9 @@ def ask_names(home: Home, saved: list[str]) -> None:
     name = prompt_until_valid("What is the assistant's name?", current.assistant or "Nocturne", _assistant_name)
     save(PersonaNames(name, person, current.manner))
     manner = prompt_until_valid(
-        "Its manner, in a few words (dry, patient, formal, ...)?", current.manner, clean_persona_name
+        "Its manner, in a few words (dry, patient, formal, ...)?",
+        current.manner,
+        lambda text: clean_persona_name(read_manner_answer(text)),
     )
     save(PersonaNames(name, person, manner))
     print_text(f"Written to {home.persona}, where you can change more.")
@@ -79,7 +81,7 @@ def ask_names(home: Home, saved: list[str]) -> None:
 def _assistant_name(text: str) -> str:
     if "," in text or "." in text.rstrip("."):
         raise UsageError("Enter a name without commas and full stops.")
-    return clean_persona_name(text)
+    return clean_persona_name(read_name_answer(text))
 
 
 def ask_time(home: Home, saved: list[str]) -> None:
@@ -173,7 +175,8 @@ def ask_for_first_reply(home: Home, saved: list[str]) -> None:
     if (result := results[0])["error"]:
         print_text(f"There was no answer: {result['error']}")
         return
-    if settings.provider != "offline" and result["model"] == "offline":
+    # A notice that says so has been printed.
+    if settings.provider != "offline" and result["model"] == "offline" and not result["notices"]:
         print_text(
             "The model could not be reached; this is what offline mode answers. `assistant doctor --call` says why."
         )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
 from assistant.cli.config.change import change_config_file, check_answer, print_changes, store_secret
 from assistant.cli.output import clean_line, print_text
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
+from assistant.cli.setup.answers import read_address_answer
 from assistant.context.tokens import openai_encoding
 from assistant.core.calendar import utc_now
 from assistant.core.dataclass import dataclass
@@ -20,6 +22,7 @@ from assistant.settings.config_text import CONFIG_HEADER, remove_key, set_key
 from assistant.settings.home import Home
 from assistant.settings.sections import DEFAULT_MODEL_NAMES
 from assistant.settings.settings import Settings, load_settings, parse_settings_values
+from assistant.settings.validators import is_loopback
 from assistant.store.home.config_file import ConfigFile
 from assistant.wire.checks import install_vocabulary, try_model
 from assistant.wire.stores import token_counter_for
@@ -28,7 +31,7 @@ CHOICES = {
     "anthropic": "Claude, with an Anthropic API key",
     "openai": "GPT, with an OpenAI API key",
     "local": "a server of your own: Ollama, llama.cpp, vLLM, LM Studio, or any other that is OpenAI-compatible",
-    "offline": "offline mode: no language model, no key, no network",
+    "offline": "no language model, no key, no network",
 }
 ALIASES = {
     **dict.fromkeys(("claude", "sonnet", "opus", "haiku"), "anthropic"),
@@ -105,7 +108,7 @@ def _ask_answers(home: Home, settings: Settings) -> ModelAnswers:
         url = prompt_until_valid(
             "Address of the server?",
             settings.openai_url or usual,
-            lambda answer: check_answer(home, "model.base_url", answer),
+            lambda answer: check_answer(home, "model.base_url", read_address_answer(answer)),
         )
     is_hosted = provider == "anthropic" or is_hosted_by_openai(url)
     key = _ask_key(settings, provider, is_hosted=is_hosted)
@@ -147,6 +150,8 @@ def _is_answering(home: Home, settings: Settings, answers: ModelAnswers) -> bool
         if error.kind == "network" and not answers.url:
             # Nobody was asked for an address.
             advice = "Is this machine online?"
+        elif error.kind == "network" and is_loopback(urlsplit(answers.url).hostname or ""):
+            advice = "Is the server running, and the address correct?"
         print_text(f"{str(error).partition(_KEPT)[0].rstrip('. ')}. {advice}".rstrip())
         return False
     print_text(f"It answers: {clean_line(reply)}")
