@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import click
 
-from assistant.cli.output import is_utf8, print_text
+from assistant.cli.output import is_utf8, print_prose, print_text
 from assistant.core.errors import AssistantError, UsageError
 
 SKIP_ANSWER = "-"
@@ -42,12 +42,12 @@ def prompt_until_valid(
         if answer == SKIP_ANSWER:
             raise StepSkipped
         if not is_utf8(answer):
-            print_text("That is not valid UTF-8 text.")
+            print_prose("That is not valid UTF-8 text.")
             continue
         try:
             return parse(answer or default)
         except AssistantError as error:
-            print_text(str(error))
+            print_prose(str(error))
 
 
 def _answer(prompt: str, secret: bool) -> str:
@@ -68,7 +68,7 @@ def prompt_choice(
     """One of `choices` (a word, and what it means), by its word, its number, or another name in `aliases`."""
     from_number = {str(number): word for number, word in enumerate(choices, 1)}
     for number, word in from_number.items():
-        print_text(f"  {number}  {word}: {choices[word]}")
+        print_prose(f"  {number}  {word}: {choices[word]}")
 
     def parse(answer: str) -> str:
         word = from_number.get(answer) or read_choice_answer(answer, choices, aliases)

@@ -138,7 +138,7 @@ def test_without_a_network_only_who_gave_an_address_is_asked_about_it(home: Home
     hosted = setup(home, "model", said=["claude", "sk-ant-1", "", "leave"], ANTHROPIC_BASE_URL=closed)
     assert "Is this machine online?" in hosted.out and "address" not in hosted.out
     own = setup(home, "model", said=["ollama", f"{closed}/v1", "", "", "leave"])
-    assert "Is the server running, and the address correct?" in own.out
+    assert "it lists no models. Is it running, and the address correct?" in own.out
     far = setup(home, "model", said=["ollama", "nowhere.invalid:9", "", "", "leave"])
     assert "Is this machine online, and the address correct?" in far.out
 

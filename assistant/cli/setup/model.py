@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from assistant.cli.config.change import change_config_file, check_answer, print_changes, store_secret
-from assistant.cli.output import clean_line, print_text
+from assistant.cli.output import clean_line, print_prose
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
 from assistant.cli.setup.answers import read_address_answer
 from assistant.context.tokens import openai_encoding
@@ -85,7 +85,7 @@ def ask_model(home: Home, saved: list[str]) -> None:
         answers = _ask_answers(home, settings)
         if answers.provider == "offline":
             saved += _save_model(home, settings, answers)
-            print_text(_OFFLINE)
+            print_prose(_OFFLINE)
             return
         then = "keep" if _is_answering(home, settings, answers) else prompt_choice("What now?", _AFTER, "again")
         if then == "keep":
@@ -123,7 +123,7 @@ def _ask_key(settings: Settings, provider: str, *, is_hosted: bool) -> str:
     """A key for a provider; a server of one's own may have none."""
     is_set = bool((settings.anthropic_key if provider == "anthropic" else settings.openai_key).get_secret_value())
     if is_hosted:
-        print_text(f"Keys are made at {_KEY_PAGES[provider]}; copy one and paste it here.")
+        print_prose(f"Keys are made at {_KEY_PAGES[provider]}; copy one and paste it here.")
 
     def parse(answer: str) -> str:
         if is_hosted and not is_set and not answer:
@@ -141,7 +141,7 @@ def _is_answering(home: Home, settings: Settings, answers: ModelAnswers) -> bool
     """Have the model answer once, and say what it answers, or what went wrong."""
     trial = _trial_settings(home, settings, answers)
     served = is_home_served(home.path)
-    print_text("Asking for a first answer ...")
+    print_prose("Asking for a first answer ...")
     try:
         with contextlib.nullcontext() if served else home_lock(home.path):
             reply = try_model(trial, utc_now, served=served)
@@ -151,10 +151,11 @@ def _is_answering(home: Home, settings: Settings, answers: ModelAnswers) -> bool
             # Nobody was asked for an address.
             advice = "Is this machine online?"
         elif error.kind == "network" and is_loopback(urlsplit(answers.url).hostname or ""):
-            advice = "Is the server running, and the address correct?"
-        print_text(f"{str(error).partition(_KEPT)[0].rstrip('. ')}. {advice}".rstrip())
+            advice = "Is it running, and the address correct?"
+        reason = str(error).partition(_KEPT)[0].removesuffix(" (is the server running?)")
+        print_prose(f"{reason.rstrip('. ')}. {advice}".rstrip())
         return False
-    print_text(f"It answers: {clean_line(reply)}")
+    print_prose(f"It answers: {clean_line(reply)}")
     return True
 
 
@@ -206,4 +207,4 @@ def _offer_vocabulary(home: Home, saved: list[str]) -> None:
         install_vocabulary(settings, encoding)
         saved.append("the vocabulary")
     except AssistantError as error:
-        print_text(f"{error} `assistant doctor --fix` tries again.")
+        print_prose(f"{error} `assistant doctor --fix` tries again.")
