@@ -26,6 +26,8 @@ from assistant.store.script.turns import UserRequests
 
 _MOST = 8  # maximum lines per list
 _FIRST_WORDS = 120
+# Without the numbers of the messages, which nobody asked for.
+_PROMISED = "You asked for this, and it is not marked as done (`/requests` has the numbers for `/done`):"
 _MOST_REQUESTS = 200
 _A_NIGHT = timedelta(hours=24)
 _LOOKED_BACK = 20  # sleep cycles and naps
@@ -121,7 +123,7 @@ def format_brief(brief: Brief) -> str:
         *_section(f"{format_due(brief.day.isoformat())}:", brief.today, format_item, "/agenda"),
         *_section("Overdue:", brief.overdue, format_item, "/agenda"),
         *_section("Waiting for your yes or no:", brief.approvals, _approval_line, "/approvals"),
-        *_section("You asked for this, and it is not marked as done:", brief.promised, _request_line, "/requests"),
+        *_section(_PROMISED, brief.promised, _request_line, "/requests"),
         *_section("Not answered yet:", brief.unanswered, _request_line, "/requests"),
         *([f"I learned {learned} in my last sleep; `/memory changes` shows what changed."] if brief.learned else []),
     ]
@@ -152,4 +154,4 @@ def _approval_line(it: BriefApproval) -> str:
 
 
 def _request_line(it: BriefRequest) -> str:
-    return f"- #{it.id} ({it.day}): {quote_text(shorten_line(it.text, _FIRST_WORDS))}"
+    return f"- {it.day}: {quote_text(shorten_line(it.text, _FIRST_WORDS))}"

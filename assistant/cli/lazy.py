@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import click
 
-from assistant.cli.output import clean_for_terminal
+from assistant.cli.output import clean_for_terminal, fold_for
 from assistant.core.errors import AssistantError, NothingYet
 
 EXIT_INTERRUPTED = 130
@@ -152,7 +152,7 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
             traceback.print_exc()
         if isinstance(error, AssistantError):
             lead = "" if isinstance(error, NothingYet) else "Error: "
-            click.echo(f"{lead}{clean_for_terminal(str(error))}", err=True)
+            click.echo(fold_for(sys.stderr, f"{lead}{clean_for_terminal(str(error))}"), err=True)
             return error.exit_code
         where = f": {error.filename}" if error.filename else ""
         click.echo(f"Error: {error.strerror or error}{where}. What was accepted before is kept.", err=True)

@@ -14,9 +14,11 @@ import contextlib
 import functools
 import io
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:  # rich is loaded only where something is drawn
 
 # Wide enough that nothing is folded where the output is read by a program.
 _WIDTH_OF_A_FILE = 240
+_NARROWEST = 20
 
 _SHOWN_AS = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
 _SHOWN_AS |= {0x7F: "\u2421"}
@@ -71,6 +74,11 @@ def print_text(text: str) -> None:
     sys.stdout.flush()
 
 
+def print_prose(text: str) -> None:
+    """Sentences: a terminal gets whole words on each line, a program the text as it is."""
+    print_text(fold_for(sys.stdout, text))
+
+
 def print_markdown(text: str) -> None:
     """Markdown: drawn where a terminal would show it, as it is for a program."""
     if sys.stdout.isatty():
@@ -83,8 +91,28 @@ def print_remark(text: str) -> None:
     """A remark beside the output, on standard error; lost where that cannot be written."""
     sys.stdout.flush()
     with contextlib.suppress(OSError):
-        sys.stderr.write(f"{clean_for_terminal(text)}\n")
+        sys.stderr.write(f"{fold_for(sys.stderr, clean_for_terminal(text))}\n")
         sys.stderr.flush()
+
+
+def fold_for(stream: TextIO, text: str) -> str:
+    """Sentences as `stream` gets them: a terminal with whole words on each line, a program as they are."""
+    if not stream.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(fold_line(line, width) for line in text.split("\n"))
+
+
+def fold_line(line: str, width: int) -> str:
+    """`line` broken between words where it is longer than `width`, below its own indent. What has no spaces, such as a
+    path or an address, stays whole."""
+    if len(line) <= width or width < _NARROWEST:
+        return line
+    indent = line[: len(line) - len(line.lstrip(" "))]
+    folded = textwrap.wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
+    )
+    return "\n".join(folded)
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:

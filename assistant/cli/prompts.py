@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import click
 
-from assistant.cli.output import is_utf8, print_text
+from assistant.cli.output import is_utf8, print_prose, print_text
 from assistant.core.errors import AssistantError, UsageError
 
 SKIP_ANSWER = "-"
@@ -42,12 +42,12 @@ def prompt_until_valid(
         if answer == SKIP_ANSWER:
             raise StepSkipped
         if not is_utf8(answer):
-            print_text("That is not valid UTF-8 text.")
+            print_prose("That is not valid UTF-8 text.")
             continue
         try:
             return parse(answer or default)
         except AssistantError as error:
-            print_text(str(error))
+            print_prose(str(error))
 
 
 def _answer(prompt: str, secret: bool) -> str:
@@ -68,7 +68,7 @@ def prompt_choice(
     """One of `choices` (a word, and what it means), by its word, its number, or another name in `aliases`."""
     from_number = {str(number): word for number, word in enumerate(choices, 1)}
     for number, word in from_number.items():
-        print_text(f"  {number}  {word}: {choices[word]}")
+        print_prose(f"  {number}  {word}: {choices[word]}")
 
     def parse(answer: str) -> str:
         word = from_number.get(answer) or read_choice_answer(answer, choices, aliases)
@@ -79,15 +79,15 @@ def prompt_choice(
     return prompt_until_valid(question, default, parse)
 
 
-_YES = ("y", "yeah", "yep", "sure", "ok", "okay", "please", "ja", "oui", "si", "sí")
-_NO = ("n", "nope", "later", "nein", "non", "never", "not")
+YES_ANSWERS = ("y", "yeah", "yep", "sure", "ok", "okay", "please", "ja", "oui", "si", "sí")
+NO_ANSWERS = ("n", "nope", "later", "nein", "non", "never", "not")
 
 
 def read_choice_answer(text: str, words: Iterable[str], aliases: Mapping[str, str]) -> str | None:
     """The word that is meant: itself, another name of it, or the only one among the words of a sentence."""
     words = tuple(words)
     names = {word.casefold(): word for word in words}
-    for word, others in (("yes", _YES), ("no", _NO)):
+    for word, others in (("yes", YES_ANSWERS), ("no", NO_ANSWERS)):
         names |= dict.fromkeys(others, word) if word in words else {}
     names |= aliases
     folded = text.casefold().strip(" .!?")

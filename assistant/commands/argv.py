@@ -144,6 +144,8 @@ def _named_in_shell(match: re.Match[str]) -> str:
     name = match[1]
     if name == "session":
         return "`assistant chat --session"
+    if name == "retry":
+        return "`assistant chat -m /retry"
     if f"/{name}" not in SLASH_COMMANDS or f"/{name}" in _CHAT_ONLY:
         return match[0]
     return f"`assistant {' '.join(ALIASES.get(name, (name,)))}"

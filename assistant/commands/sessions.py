@@ -198,7 +198,8 @@ def _render_reset(report: ResetReport, _: tzinfo) -> str:
         learned = f"{unread} could not be read for memories yet; the next sleep reads them."
         if report.is_reading_on:
             learned = f"{unread} are still to be read for memories, which happens now."
-    archived = f" It is archived at {report.archive}, read back and checked." if report.archive else ""
+    stays = "stays" if report.messages == 1 else "stay"
+    archived = f" That conversation is archived at {report.archive}, read back and checked." if report.archive else ""
     resume = f" `/sessions resume {report.session} {report.ended}` resumes that conversation."
     begins = (
         f"{report.session} ended. The next message in it begins a new conversation."
@@ -206,8 +207,8 @@ def _render_reset(report: ResetReport, _: tzinfo) -> str:
         else f"{report.session} begins a new conversation (number {report.begins})."
     )
     return (
-        f"{begins} {learned} The {pluralize(report.messages, 'message')} of number {report.ended} stay in the message "
-        f"log.{archived} Open requests, to-dos and pins stay.{resume if report.can_resume else ''}"
+        f"{begins} {learned} The {pluralize(report.messages, 'message')} of number {report.ended} {stays} in the "
+        f"message log.{archived} Open requests, to-dos and pins stay.{resume if report.can_resume else ''}"
     )
 
 

@@ -223,9 +223,14 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
             if files := ", ".join(filter(None, [notes, profiles, "MEMORY.md" if phase.get("curated") else ""])):
                 yield f"Written: {files}."
             if secrets := phase.get("secrets"):
+                kept = (
+                    "It is remembered; ask for it by its name to see it."
+                    if secrets == 1
+                    else "They are remembered; ask for them by their names to see them."
+                )
                 yield (
                     f"Left out of these and of the notes of the day: {pluralize(secrets, 'thing')} that looked like a "
-                    "password, key, PIN or card number. It is remembered; ask for it by its name to see it."
+                    f"password, key, PIN or card number. {kept}"
                 )
         case "notes":
             if phase.get("notes"):

@@ -82,6 +82,12 @@ class NoticeKind(Enum):
         to="conversation",
         once="a message",
     )
+    TEXT_AS_FILE = NoticeForm(
+        "Your message has {characters} characters. All of it is kept, as the file {file}; the conversation has its "
+        "first {start}.",
+        "A message is too long for a conversation",
+        once="a message",
+    )
     PICTURES_HIDDEN = NoticeForm(
         "You sent more pictures than the model can take at once. It does not see {count} of them, but knows that they "
         "exist.",

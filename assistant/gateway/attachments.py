@@ -85,9 +85,21 @@ def _with_long_text_as_file(incoming: IncomingMessage) -> IncomingMessage:
         return incoming
     data = incoming.content.encode("utf-8", "replace")
     file = Media("file", "text/plain", LONG_TEXT_NAME, len(data), base64.b64encode(data).decode())
-    note = f"[This message has {len(incoming.content):,} characters. All of it is in the file {LONG_TEXT_NAME}.]"
-    text = f"{incoming.content[:LONG_TEXT_START]}\n\n{note}"
+    text = f"{incoming.content[:LONG_TEXT_START]}\n\n{_long_text_note(f'{len(incoming.content):,}')}"
     return replace(incoming, content=text, media=(file, *incoming.media))
+
+
+def long_text_file(incoming: IncomingMessage) -> tuple[str, Media] | None:
+    """The characters ("2,500,021") and the file of a text that was moved to one; None for any other message."""
+    file = incoming.media[0] if incoming.media else None
+    characters = incoming.content[LONG_TEXT_START:].strip().removeprefix("[This message has ").partition(" ")[0]
+    if file is None or file.name != LONG_TEXT_NAME or not incoming.content.endswith(_long_text_note(characters)):
+        return None
+    return characters, file
+
+
+def _long_text_note(characters: str) -> str:
+    return f"[This message has {characters} characters. All of it is in the file {LONG_TEXT_NAME}.]"
 
 
 def load_outgoing_file(files: WorkspaceFiles, medium: Media) -> Media:

@@ -114,7 +114,9 @@ def check_settings(problems: Sequence[str], settings: Settings | None) -> Iterat
         yield Finding("settings", "problem", warning)
     if not problems and not settings.warnings:
         own = sum(origin == str(settings.home.config) for origin in settings.origins.values())
-        yield Finding("settings", "ok", f"understood; {pluralize(own, 'key')} of your own")
+        yield Finding(
+            "settings", "ok", f"understood; {own:,} set by you" if own else "understood; all at their defaults"
+        )
 
 
 def check_daemon(serving: DaemonState) -> Finding:

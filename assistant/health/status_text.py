@@ -120,7 +120,8 @@ def _bridge(bridge: Mapping[str, Any], times: _TimeFormatter) -> str:
 
 def _session(session: Mapping[str, Any]) -> str:
     number = f"number {session['generation']}, " if session["generation"] > 1 else ""
-    full = f", {session['pressure']:.0%} full" if session.get("pressure") is not None else ""
+    room = "with tools, instructions and room for the answer"
+    full = f"; {room} the context is {session['pressure']:.0%} full" if session.get("pressure") is not None else ""
     compacted = f", {pluralize(session['checkpoints'], 'compaction')}" if session["checkpoints"] else ""
     if session["unextracted"]:
         compacted += f", {pluralize(session['unextracted'], 'message')} for the next sleep to read"

@@ -60,7 +60,7 @@ def read_error_table() -> ErrorTable:
 
 def advise(kind: ModelErrorKind, *, asked: bool) -> str:
     """What to do, without a full stop; `asked`: the person's message was not answered, so that they can ask again."""
-    again = ", then say /retry" if asked and kind not in _NEVER_ASKED_AGAIN else ""
+    again = ", then type `/retry`" if asked and kind not in _NEVER_ASKED_AGAIN else ""
     return read_error_table().advice[kind] + again
 
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from assistant.core.jobs import DeliveryTarget
 from assistant.core.messages import Message
 from assistant.core.model_api import ModelReply
+from assistant.core.notices import NoticeAddress, NoticeKind, NoticePlace
+from assistant.core.records import Turn
 from assistant.core.store_ports import Conversation
+from assistant.gateway.attachments import LONG_TEXT_START, long_text_file
+from assistant.gateway.notices import NoticeSender
 
 # Far above `model.max_output_tokens` of any model: without it, a server that never ends would block the event loop in
 # every step of the turn.
@@ -20,6 +25,19 @@ async def prepare_if_long(conversation: Conversation, message: Message) -> None:
     """Encode a long message in a thread, so that logging it does not block the event loop."""
     if len(message.content) >= _LONG:
         await asyncio.to_thread(conversation.prepare, message)
+
+
+def announce_long_text(turn: Turn, notices: NoticeSender) -> None:
+    """Tell the user of the turn's messages that were stored as files. Raises `StoreError`."""
+    for item in turn.items:
+        if (moved := long_text_file(item.incoming)) is None:
+            continue
+        characters, file = moved
+        notice = NoticeKind.TEXT_AS_FILE.fill(
+            item.message_id, characters=characters, file=file.path or file.name, start=f"{LONG_TEXT_START:,}"
+        )
+        place = DeliveryTarget(turn.session, turn.scope, item.incoming.bridge, item.incoming.target)
+        notices.send(NoticeAddress((NoticePlace(place, item.id),), turn.id), notice)
 
 
 def cut_endless_answer(reply: ModelReply) -> ModelReply:

@@ -42,7 +42,7 @@ from assistant.gateway.notices import NoticeSender
 from assistant.runtime.approvals import ApprovalGate, ApprovalService
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
-from assistant.runtime.long_texts import MAX_ANSWER_CHARACTERS, cut_endless_answer, prepare_if_long
+from assistant.runtime.long_texts import MAX_ANSWER_CHARACTERS, announce_long_text, cut_endless_answer, prepare_if_long
 from assistant.runtime.secret_notice import announce_secret
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn_deliveries import deliveries_of_turn, schedule_heading
@@ -166,6 +166,7 @@ class TurnRunner:
     async def _until_answered(self, control: TurnControl) -> TurnOutcome:
         self._notices.announce_new_conversation(control.turn)
         announce_secret(control.turn, self._notices)
+        announce_long_text(control.turn, self._notices)
         while True:
             messages = self._conversation.turn_messages(control.turn)
             last = newest_reply(messages)
@@ -299,6 +300,7 @@ class TurnRunner:
                     break
                 control.turn = self._conversation.join_turn(control.turn, item, self._clock())
                 announce_secret(control.turn, self._notices)
+                announce_long_text(control.turn, self._notices)
 
     # ----------------------------------------------------------------------------------------------------------- ending
 

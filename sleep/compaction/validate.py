@@ -175,10 +175,13 @@ def _lines(lacks: list[_MissingValue]) -> Iterator[tuple[str, list[str]]]:
     head = f"- #{number}: " if number else "- earlier: "
     parts: list[str] = []
     values: list[str] = []
+    flat, at = " ".join(row.content.split()), 0
     for lack in lacks:
         if not any(fold_width_and_case(lack.value) in fold_width_and_case(part) for part in parts):
-            is_whole = lack.kind in ("tasks", "wishes")
-            new = _shorten_line(lack.value, _LONGEST_TASK) if is_whole else _with_context(row.content, lack.value)
+            if lack.kind in ("tasks", "wishes"):
+                new = _shorten_line(lack.value, _LONGEST_TASK)
+            else:
+                new, at = _with_context(flat, " ".join(lack.value.split()), at)
             if parts and len(head) + sum(len(part) + 2 for part in parts) + len(new) > _LONGEST_LINE:
                 yield head + "; ".join(parts), values
                 parts, values = [], []
@@ -187,16 +190,16 @@ def _lines(lacks: list[_MissingValue]) -> Iterator[tuple[str, list[str]]]:
     yield head + "; ".join(parts), values
 
 
-def _with_context(content: str, value: str) -> str:
-    """Return the value with the words before it, since a bare number says nothing."""
-    flat, wanted = " ".join(content.split()), " ".join(value.split())
-    at = flat.find(wanted)
+def _with_context(flat: str, value: str, since: int) -> tuple[str, int]:
+    """Return the value with the words before it, since a bare number says nothing, and where it was found. Values come
+    in the order of the text, so each is looked for from the one before it on: a long text is gone through once."""
+    at = flat.find(value, since)
     if at < 0:
-        return _shorten_line(wanted, _LONGEST_TASK)
+        return _shorten_line(value, _LONGEST_TASK), since
     start = max(0, at - _AROUND)
     if start and (space := flat.find(" ", start, at)) >= 0:
         start = space + 1
-    return escape_boundaries(flat[start : at + len(wanted)])
+    return escape_boundaries(flat[start : at + len(value)]), at
 
 
 def _shorten_line(text: str, most: int) -> str:

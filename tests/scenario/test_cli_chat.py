@@ -224,7 +224,10 @@ def test_ctrl_c_stops_the_turn_and_is_exit_code_130(tmp_path: Path, stalled_port
 
 def test_a_message_of_ten_megabytes_is_kept_whole(tmp_path: Path) -> None:
     home, letter = tmp_path / "home", "a very long letter " * 550_000
-    assert run_assistant(home, "chat", "-m", "-", said=letter.encode()).returncode == 0
+    asked = run_assistant(home, "chat", "-m", "-", said=letter.encode())
+    assert asked.returncode == 0
+    told = " ".join(asked.err.split())
+    assert "has 10,450,000 characters. All of it is kept, as the file received/" in told, "it is told what is shown"
     (file,) = (home / "workspace").rglob("*message.txt")
     assert file.read_text() == letter
     assert "message.txt" in run_in_process(home, "log").out

@@ -138,7 +138,9 @@ def test_without_a_network_only_who_gave_an_address_is_asked_about_it(home: Home
     hosted = setup(home, "model", said=["claude", "sk-ant-1", "", "leave"], ANTHROPIC_BASE_URL=closed)
     assert "Is this machine online?" in hosted.out and "address" not in hosted.out
     own = setup(home, "model", said=["ollama", f"{closed}/v1", "", "", "leave"])
-    assert "Is this machine online, and the address correct?" in own.out
+    assert "it lists no models. Is it running, and the address correct?" in own.out
+    far = setup(home, "model", said=["ollama", "nowhere.invalid:9", "", "", "leave"])
+    assert "Is this machine online, and the address correct?" in far.out
 
 
 def test_a_server_of_ones_own_is_not_offered_a_model_of_openai(home: Home) -> None:
@@ -158,7 +160,7 @@ def test_a_budget_that_is_used_up_holds_here_too(home: Home, server: StrictServe
 
 
 def test_an_address_and_the_first_model_that_it_lists(home: Home, server: StrictServer) -> None:
-    said = ["2", "localhost:1", f"{server.url}/v1", server.key, ""]
+    said = ["2", "my server", server.url.removeprefix("http://"), server.key, ""]
     done = setup(home, "model", said=said)
     assert "an address that starts with http:// or https://" in done.out
     assert "It answers: ok" in done.out
@@ -308,7 +310,8 @@ def test_a_first_reply_that_cannot_be_had_is_told(home: Home) -> None:
     said = ["openai", "http://127.0.0.1:9/v1", "sk-1", "gpt-6-sol", "keep"]
     assert setup(home, "model", said=said).returncode == 0
     done = setup(home, "reply", said=[], ASSISTANT_MODEL__RETRIES="0")
-    assert done.returncode == 0 and "The model could not be reached" in done.out
+    assert done.returncode == 0 and "The model could not be reached" not in done.out, "it is told once"
+    assert "does not answer" in done.err
     alone = setup(home, "reply", said=[], ASSISTANT_MODEL__RETRIES="0", ASSISTANT_MODEL__FALLBACK="[]")
     assert "There was no answer: " in alone.out
 

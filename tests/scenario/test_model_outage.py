@@ -126,7 +126,7 @@ async def test_of_two_models_that_are_out_the_notice_the_status_and_the_answer_n
         (notice,) = told(it.kept, OUT)
         assert "glm does not either: " in notice and "refuses the key" in notice
         assert notice.count("answers meanwhile") == 1
-        assert notice.endswith("What to do: wait a little; check the key and the account, then say /retry.")
+        assert notice.endswith("What to do: wait a little; check the key and the account, then type `/retry`.")
         assert "claude-sonnet-5-5 did not: " in str(answer["fallback_reason"])
         assert "glm did not either: " in str(answer["fallback_reason"])
         out = [text for text in it.app.status()["problems"] if "has not answered since" in text]

@@ -53,7 +53,8 @@ async def test_whoever_wants_something_forgotten_is_told_of_the_command_in_each_
             "Oublie le mot de passe de la cave",
             "Olvida la contraseña del sótano",
         ):
-            assert "`/forget` erases words from everything that is stored." in await say(it, text)
+            answer = await say(it, text)
+            assert "If you mean what you told me: `/forget` erases words from everything that is stored." in answer
         assert "`/forget`" not in await say(it, "Cancel the reminder of the dentist")
 
 

@@ -177,3 +177,21 @@ async def test_one_thing_takes_the_place_of_another_on_its_list(
 )
 async def test_an_order_that_nobody_understands_is_never_answered_as_noted(tmp_path: Path, order: str) -> None:
     assert not (await after(tmp_path, order)).answer.startswith("Noted")
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["2 after stop", "stop after 2", "2 before we remove it", "Schluss nach 2, lösch", "2 avant de supprimer"],
+)
+async def test_a_number_that_a_sentence_relates_to_something_names_no_item(tmp_path: Path, said: str) -> None:
+    outcome = await after(tmp_path, "remind me to call Bob tomorrow at 9", "add milk and bread to my list", said)
+    assert [text for text, _ in set_for(outcome)] == ["call Bob"]
+    assert on_lists(outcome) == [("bread", ""), ("milk", "")]
+
+
+@pytest.mark.parametrize(
+    "asked", ["still here?", "Are you still there?", "Bist du noch da?", "tu es là ?", "¿Sigues ahí?"]
+)
+async def test_who_asks_whether_it_is_there_is_told_so(tmp_path: Path, asked: str) -> None:
+    outcome = await after(tmp_path, "add milk to my list", asked)
+    assert outcome.answer.startswith("Yes, I am here.")

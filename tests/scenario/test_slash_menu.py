@@ -151,3 +151,13 @@ def test_a_word_of_parting_leaves_the_terminal_and_is_no_message(tmp_path: Path,
         child.wait()
         assert child.exitstatus == 0
     assert run_in_process(tmp_path / "home", "log").out == ""
+
+
+async def test_of_a_conversation_that_was_reset_the_current_one_is_offered(tmp_path: Path) -> None:
+    async with menu_of(tmp_path) as (menu, it):
+        await it.say("The boiler code is 4711.")
+        await it.wait_idle()
+        await it.app.commands.run("/reset --yes", "main")
+        await it.wait_idle()
+        menu.clear()
+        assert (await offered(menu, "/sessions show "))["main"] == "messages: 0"

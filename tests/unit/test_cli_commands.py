@@ -197,6 +197,7 @@ def test_what_the_encoding_of_a_terminal_does_not_know_is_written_as_its_number(
         ("`/reset` or `/reset trip`", "`assistant reset` or `assistant reset trip`"),
         ("`/why e12`, `/unpin 3`", "`assistant memory why e12`, `assistant pins remove 3`"),
         ("`/remind cancel 3`, `/done 4`", "`assistant remind cancel 3`, `assistant requests done 4`"),
+        ("then type `/retry`.", "then type `assistant chat -m /retry`."),
         ("`/sleeping`, /sleep, `/stop`", "`/sleeping`, /sleep, `/stop`"),
     ],
 )

@@ -238,7 +238,7 @@ async def test_when_all_fail_one_line_says_what_happened_what_was_kept_and_what_
     assert heard.kind == "auth"
     assert str(heard.error) == (
         "B refuses the key or the account: no such key (1 more model failed too). Your message is kept; check the key "
-        "and the account, then say /retry."
+        "and the account, then type `/retry`."
     )
 
 

@@ -6,8 +6,10 @@ import pytest
 
 from assistant.cli.prompts import read_choice_answer
 from assistant.cli.setup.answers import (
+    read_address_answer,
     read_clock_answer,
     read_dollars_answer,
+    read_manner_answer,
     read_name_answer,
     read_zone_answer,
 )
@@ -108,6 +110,40 @@ def test_a_time_zone_is_found_by_its_city(typed: str, zone: str) -> None:
 )
 def test_a_name_is_kept_without_what_introduces_it(typed: str) -> None:
     assert read_name_answer(typed) == "Ada"
+
+
+@pytest.mark.parametrize("typed", ["yes please", "Yes!", "no thanks", "No.", "none", "ja, bitte", "nein danke", "skip"])
+def test_a_yes_or_no_is_no_name(typed: str) -> None:
+    with pytest.raises(UsageError, match="Type a name"):
+        read_name_answer(typed)
+
+
+def test_a_manner_is_what_it_says_and_no_thanks_is_none() -> None:
+    assert [read_manner_answer(it) for it in ("dry, no jokes", "no thanks", "Nein, danke.")] == [
+        "dry, no jokes",
+        "",
+        "",
+    ]
+    with pytest.raises(UsageError, match="a few words"):
+        read_manner_answer("yes please")
+
+
+@pytest.mark.parametrize(
+    ("typed", "address"),
+    [
+        ("localhost:11434", "http://localhost:11434/v1"),
+        ("localhost", "http://localhost/v1"),
+        ("192.168.1.5:8080", "http://192.168.1.5:8080/v1"),
+        ("my-box.lan:8080/api/v1", "http://my-box.lan:8080/api/v1"),
+        ("http://localhost:11434/", "http://localhost:11434/v1"),
+        ("https://api.example.org/openai", "https://api.example.org/openai"),
+        ("claude", "claude"),
+        ("sk-1234", "sk-1234"),
+        ("", ""),
+    ],
+)
+def test_an_address_is_understood_without_what_every_address_has(typed: str, address: str) -> None:
+    assert read_address_answer(typed) == address
 
 
 @pytest.mark.parametrize(

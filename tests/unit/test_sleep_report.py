@@ -121,6 +121,11 @@ def test_whatever_went_wrong_is_told(key: str) -> None:
     assert say(only("extract", **{key: "no route to host"})).splitlines()[-1] == "- ! reading: no route to host"
 
 
+def test_of_one_secret_and_of_two_it_is_told_how_to_see_them() -> None:
+    assert "It is remembered; ask for it by its name" in say(only("curate", secrets=1))
+    assert "They are remembered; ask for them by their names" in say(only("curate", secrets=2))
+
+
 def test_where_nothing_was_done_that_is_told() -> None:
     assert say(only("extract")).splitlines()[1:] == [
         "- There was nothing to do.",

@@ -108,7 +108,8 @@ def test_all_that_is_asked_of_a_home_is_in_its_lines() -> None:
     found = told(report(telegram=CONNECTED))
     assert found["Nocturne"].endswith("running for 3 d 4 h, last activity 12 s ago, 1 answer is being written")
     assert found["Conversation main"] == (
-        "number 2, 12,345 messages, 210 shown to the model (41,000 tokens, 31% full), 3 compactions"
+        "number 2, 12,345 messages, 210 shown to the model (41,000 tokens; with tools, instructions and room for the "
+        "answer the context is 31% full), 3 compactions"
     )
     assert found["Last sleep"] == "03:30, went well; saved: 12 entries, 1 memory"
     assert found["Next sleep"] == "2026-11-21 03:30"

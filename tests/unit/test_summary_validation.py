@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -272,3 +275,22 @@ def test_danish_and_norwegian_are_not_told_apart() -> None:
 )
 def test_identifiers_and_numbers_are_found_in_any_script(text: str, found: list[str]) -> None:
     assert [value for kind, value in find_named_values(text) if kind in ("identifiers", "numbers")] == found
+
+
+def test_a_long_text_with_many_values_is_taken_apart_a_few_times() -> None:
+    text = "\n".join(f"{number}. the harbour has {number}-{number} boats" for number in range(1, 400))
+    rows = summary_material(alternating_messages(text))
+    splits = 0
+
+    def count_split(frame: FrameType, event: str, called: Any) -> None:
+        nonlocal splits
+        it = getattr(called, "__self__", None)
+        splits += event == "c_call" and called.__name__ == "split" and isinstance(it, str) and len(it) > len(text) / 2
+
+    sys.setprofile(count_split)
+    try:
+        found = restore_missing_values(NOTHING, rows, count_text_tokens, 60)
+    finally:
+        sys.setprofile(None)
+    assert found.restored
+    assert 0 < splits <= 4

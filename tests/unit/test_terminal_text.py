@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.cli.output import clean_for_terminal, clean_line, require_utf8
+from assistant.cli.output import clean_for_terminal, clean_line, fold_line, require_utf8
 from assistant.core.errors import UsageError
 from assistant.core.text import drop_unfinished_word
 
@@ -67,3 +67,16 @@ def test_arguments_that_are_no_utf8_are_refused() -> None:
 )
 def test_of_what_is_being_written_whole_words_are_shown(written: str, shown: str | None) -> None:
     assert drop_unfinished_word(written) == (written if shown is None else shown)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("short enough", "short enough"),
+        ("  - one two three four five", "  - one two three\n  four five"),
+        ("in /home/a-long-folder/of-mine/b", "in\n/home/a-long-folder/of-mine/b"),
+        ("", ""),
+    ],
+)
+def test_a_long_line_is_broken_between_words(line: str, shown: str) -> None:
+    assert fold_line(line, 20) == shown

@@ -33,7 +33,7 @@ class _Listing:
     within: str = ""  # the field that holds the list; "" for the JSON itself
 
 
-_SESSIONS = _Listing(("sessions", "list"), "session", "{messages} messages")
+_SESSIONS = _Listing(("sessions", "list"), "session", "messages: {messages}")
 _REMINDERS = _Listing(("remind", "list"), "id", "{text} · {when}")
 _PAST_REMINDERS = _Listing(("remind", "history"), "id", "{text} · {state}")
 _SCHEDULES = _Listing(("schedule", "list"), "name", "{text} · {when}")
@@ -122,7 +122,11 @@ class CommandCompleter(Completer):
         if (listing := _LISTINGS.get(name)) is None:
             return [(choice, "") for choices in _CHOICES.findall(entry["usage"]) for choice in choices.split("|")]
         value = await self._list(listing.argv)
-        return list(dict(_rows(listing, value[listing.within] if value and listing.within else value or ())).items())
+        offered: dict[str, str] = {}
+        for it, about in _rows(listing, value[listing.within] if value and listing.within else value or ()):
+            # A name that comes again is of something older: of a conversation that was reset the current one is first.
+            offered.setdefault(it, about)
+        return list(offered.items())
 
     async def _commands(self) -> Mapping[str, Mapping[str, Any]]:
         """Every command by what is typed for it; a short form takes what the command does that it stands for."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
+from assistant.cli.prompts import NO_ANSWERS, YES_ANSWERS
 from assistant.core.errors import UsageError
 from assistant.core.text import lazy_regex
 from assistant.settings.validators import zone_of_city
@@ -19,6 +21,11 @@ _CLOCK = lazy_regex(
 )
 _CLOCK_WORDS = {"midnight": "00:00", "noon": "12:00", "mitternacht": "00:00", "minuit": "00:00", "medianoche": "00:00"}
 _NEVER = ("never", "no", "none", "off", "not at all", "manually", "only manually", "nie", "jamais", "nunca")
+_NO_WISH = {"no", "none", "nothing", "skip", "no preference", "keine", "nada", "rien", *NO_ANSWERS}
+_COURTESY = (" please", " thanks", " thank you", " bitte", " danke", " merci", " gracias")
+_HOST_AND_PORT = lazy_regex(
+    r"(?:(?:localhost|\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?|[\w.-]+:\d{1,5})(?:/\S*)?", re.ASCII
+)
 _AMOUNT = lazy_regex(
     r"(?:us)?\s?[$]?\s?(?:usd )?(?P<whole>\d{1,3}(?:,\d{3})+|\d+)(?:[.,](?P<cents>\d{1,2}))?\s?"
     r"(?:us)?(?:[$]|usd|us dollars?|dollars?|bucks)?(?:\s?(?:a|per|/|each)\s?(?:day|month))?"
@@ -101,6 +108,36 @@ def read_setting_answer(key: str, text: str) -> str:
 
 
 def read_name_answer(text: str) -> str:
-    """A name without what introduces it ("my name is ...")."""
+    """A name without what introduces it ("my name is ..."). Raises `UsageError` for a yes or no."""
     introduced = _INTRODUCTION.fullmatch(text.strip())
-    return (introduced["name"] if introduced else text).strip(" .!")
+    name = (introduced["name"] if introduced else text).strip(" .!")
+    if _is_yes(name) or _wants_nothing(name):
+        raise UsageError("Type a name; Enter keeps the value in brackets, - skips this step.")
+    return name
+
+
+def read_manner_answer(text: str) -> str:
+    """How the assistant should be; "" for no wish. Raises `UsageError` for a yes, which says nothing of it."""
+    if _is_yes(text):
+        raise UsageError('Type a few words, such as "dry, patient"; Enter leaves it as it is.')
+    return "" if _wants_nothing(text) else text
+
+
+def read_address_answer(text: str) -> str:
+    """The address of a server, of which "localhost:11434" is enough: with what every address of this kind has."""
+    address = f"http://{text}" if _HOST_AND_PORT.fullmatch(text) else text
+    parts = urlsplit(address)
+    return f"{address.rstrip('/')}/v1" if parts.scheme in ("http", "https") and parts.path in ("", "/") else address
+
+
+def _is_yes(text: str) -> bool:
+    return _without_courtesy(text) in ("yes", *YES_ANSWERS)
+
+
+def _wants_nothing(text: str) -> bool:
+    return _without_courtesy(text) in _NO_WISH
+
+
+def _without_courtesy(text: str) -> str:
+    folded = text.casefold().replace(",", "").strip(" .!")
+    return next((folded.removesuffix(it) for it in _COURTESY if folded.endswith(it)), folded)

@@ -24,9 +24,9 @@ from assistant.cli.config.change import (
 from assistant.cli.lazy import EXIT_INTERRUPTED
 from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file
-from assistant.cli.output import print_markdown, print_text
+from assistant.cli.output import print_markdown, print_prose
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
-from assistant.cli.setup.answers import read_name_answer, read_setting_answer
+from assistant.cli.setup.answers import read_manner_answer, read_name_answer, read_setting_answer
 from assistant.cli.setup.model import ask_model
 from assistant.core.errors import AssistantError, SettingsError, UsageError
 from assistant.core.sessions import MAIN_SESSION
@@ -70,16 +70,18 @@ def ask_names(home: Home, saved: list[str]) -> None:
     name = prompt_until_valid("What is the assistant's name?", current.assistant or "Nocturne", _assistant_name)
     save(PersonaNames(name, person, current.manner))
     manner = prompt_until_valid(
-        "Its manner, in a few words (dry, patient, formal, ...)?", current.manner, clean_persona_name
+        "Its manner, in a few words (dry, patient, formal, ...)?",
+        current.manner,
+        lambda text: clean_persona_name(read_manner_answer(text)),
     )
     save(PersonaNames(name, person, manner))
-    print_text(f"Written to {home.persona}, where you can change more.")
+    print_prose(f"Written to {home.persona}, where you can change more.")
 
 
 def _assistant_name(text: str) -> str:
     if "," in text or "." in text.rstrip("."):
         raise UsageError("Enter a name without commas and full stops.")
-    return clean_persona_name(text)
+    return clean_persona_name(read_name_answer(text))
 
 
 def ask_time(home: Home, saved: list[str]) -> None:
@@ -92,7 +94,7 @@ def ask_time(home: Home, saved: list[str]) -> None:
 def ask_budget(home: Home, saved: list[str]) -> None:
     """What models may cost."""
     caps = load_settings(home).values.budget
-    print_text("The most that models may cost, in US dollars; 0 for no limit. At the limit the offline mode answers.")
+    print_prose("The most that models may cost, in US dollars; 0 for no limit. At the limit the offline mode answers.")
     _ask_setting(home, saved, "budget.daily_usd", "Per day?", f"{caps.daily_usd:g}")
     _ask_setting(home, saved, "budget.monthly_usd", "Per month?", f"{caps.monthly_usd:g}")
 
@@ -127,7 +129,7 @@ def ask_service(home: Home, saved: list[str]) -> None:
     """Have the service manager of this machine run it."""
     manager = detect_service_manager()
     if not manager:
-        print_text("Neither systemd nor launchd runs this machine; `assistant run` runs it in the foreground.")
+        print_prose("Neither systemd nor launchd runs this machine; `assistant run` runs it in the foreground.")
         return
     from assistant.cli.service.command import service  # only where there is a manager
 
@@ -148,7 +150,7 @@ def _failure_printed() -> Iterator[None]:
     try:
         yield
     except AssistantError as error:
-        print_text(str(error))
+        print_prose(str(error))
 
 
 _LAST_STEP = "reply"
@@ -157,7 +159,7 @@ _TEST_MESSAGE = "Hello!"
 
 def ask_for_first_reply(home: Home, saved: list[str]) -> None:
     """A message over the whole way that messages take, and its answer. It stays in the conversation."""
-    print_text(f'You: "{_TEST_MESSAGE}"')
+    print_prose(f'You: "{_TEST_MESSAGE}"')
     settings = load_settings(home)
     results: list[Mapping[str, Any]] = []
 
@@ -168,13 +170,14 @@ def ask_for_first_reply(home: Home, saved: list[str]) -> None:
     try:
         run_with_signals(ask())
     except AssistantError as error:
-        print_text(f"There was no answer: {error}")
+        print_prose(f"There was no answer: {error}")
         return
     if (result := results[0])["error"]:
-        print_text(f"There was no answer: {result['error']}")
+        print_prose(f"There was no answer: {result['error']}")
         return
-    if settings.provider != "offline" and result["model"] == "offline":
-        print_text(
+    # A notice that says so has been printed.
+    if settings.provider != "offline" and result["model"] == "offline" and not result["notices"]:
+        print_prose(
             "The model could not be reached; this is what offline mode answers. `assistant doctor --call` says why."
         )
     print_markdown(result["reply"])
@@ -207,21 +210,21 @@ def setup(context: click.Context, steps: Sequence[str]) -> None:
     """
     home = home_from_environment()
     log_to_file(home.program_log)
-    print_text(f"Setting up the assistant in {home.path}. {_HOW}")
+    print_prose(f"Setting up the assistant in {home.path}. {_HOW}")
     saved: list[str] = []
     for name in steps or STEPS:
         if name == _LAST_STEP and not (steps or saved):
             continue
         title, step = STEPS[name]
-        print_text(f"\n{title}")
+        print_prose(f"\n{title}")
         try:
             step(home, saved)
         except StepSkipped:
-            print_text("Skipped.")
+            print_prose("Skipped.")
         except (click.Abort, KeyboardInterrupt):
-            print_text(f"\nStopped. {_describe_saved(saved)} `assistant setup {name}` continues from here.")
+            print_prose(f"\nStopped. {_describe_saved(saved)} `assistant setup {name}` continues from here.")
             context.exit(EXIT_INTERRUPTED)
-    print_text(f"\n{_describe_saved(saved)}\n{_describe_next(home, saved)}")
+    print_prose(f"\n{_describe_saved(saved)}\n{_describe_next(home, saved)}")
 
 
 def _describe_saved(saved: list[str]) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
 from assistant.cli.config.change import change_config_file, check_answer, print_changes, store_secret
-from assistant.cli.output import clean_line, print_text
+from assistant.cli.output import clean_line, print_prose
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
+from assistant.cli.setup.answers import read_address_answer
 from assistant.context.tokens import openai_encoding
 from assistant.core.calendar import utc_now
 from assistant.core.dataclass import dataclass
@@ -20,6 +22,7 @@ from assistant.settings.config_text import CONFIG_HEADER, remove_key, set_key
 from assistant.settings.home import Home
 from assistant.settings.sections import DEFAULT_MODEL_NAMES
 from assistant.settings.settings import Settings, load_settings, parse_settings_values
+from assistant.settings.validators import is_loopback
 from assistant.store.home.config_file import ConfigFile
 from assistant.wire.checks import install_vocabulary, try_model
 from assistant.wire.stores import token_counter_for
@@ -28,7 +31,7 @@ CHOICES = {
     "anthropic": "Claude, with an Anthropic API key",
     "openai": "GPT, with an OpenAI API key",
     "local": "a server of your own: Ollama, llama.cpp, vLLM, LM Studio, or any other that is OpenAI-compatible",
-    "offline": "offline mode: no language model, no key, no network",
+    "offline": "no language model, no key, no network",
 }
 ALIASES = {
     **dict.fromkeys(("claude", "sonnet", "opus", "haiku"), "anthropic"),
@@ -82,7 +85,7 @@ def ask_model(home: Home, saved: list[str]) -> None:
         answers = _ask_answers(home, settings)
         if answers.provider == "offline":
             saved += _save_model(home, settings, answers)
-            print_text(_OFFLINE)
+            print_prose(_OFFLINE)
             return
         then = "keep" if _is_answering(home, settings, answers) else prompt_choice("What now?", _AFTER, "again")
         if then == "keep":
@@ -105,7 +108,7 @@ def _ask_answers(home: Home, settings: Settings) -> ModelAnswers:
         url = prompt_until_valid(
             "Address of the server?",
             settings.openai_url or usual,
-            lambda answer: check_answer(home, "model.base_url", answer),
+            lambda answer: check_answer(home, "model.base_url", read_address_answer(answer)),
         )
     is_hosted = provider == "anthropic" or is_hosted_by_openai(url)
     key = _ask_key(settings, provider, is_hosted=is_hosted)
@@ -120,7 +123,7 @@ def _ask_key(settings: Settings, provider: str, *, is_hosted: bool) -> str:
     """A key for a provider; a server of one's own may have none."""
     is_set = bool((settings.anthropic_key if provider == "anthropic" else settings.openai_key).get_secret_value())
     if is_hosted:
-        print_text(f"Keys are made at {_KEY_PAGES[provider]}; copy one and paste it here.")
+        print_prose(f"Keys are made at {_KEY_PAGES[provider]}; copy one and paste it here.")
 
     def parse(answer: str) -> str:
         if is_hosted and not is_set and not answer:
@@ -138,7 +141,7 @@ def _is_answering(home: Home, settings: Settings, answers: ModelAnswers) -> bool
     """Have the model answer once, and say what it answers, or what went wrong."""
     trial = _trial_settings(home, settings, answers)
     served = is_home_served(home.path)
-    print_text("Asking for a first answer ...")
+    print_prose("Asking for a first answer ...")
     try:
         with contextlib.nullcontext() if served else home_lock(home.path):
             reply = try_model(trial, utc_now, served=served)
@@ -147,9 +150,12 @@ def _is_answering(home: Home, settings: Settings, answers: ModelAnswers) -> bool
         if error.kind == "network" and not answers.url:
             # Nobody was asked for an address.
             advice = "Is this machine online?"
-        print_text(f"{str(error).partition(_KEPT)[0].rstrip('. ')}. {advice}".rstrip())
+        elif error.kind == "network" and is_loopback(urlsplit(answers.url).hostname or ""):
+            advice = "Is it running, and the address correct?"
+        reason = str(error).partition(_KEPT)[0].removesuffix(" (is the server running?)")
+        print_prose(f"{reason.rstrip('. ')}. {advice}".rstrip())
         return False
-    print_text(f"It answers: {clean_line(reply)}")
+    print_prose(f"It answers: {clean_line(reply)}")
     return True
 
 
@@ -201,4 +207,4 @@ def _offer_vocabulary(home: Home, saved: list[str]) -> None:
         install_vocabulary(settings, encoding)
         saved.append("the vocabulary")
     except AssistantError as error:
-        print_text(f"{error} `assistant doctor --fix` tries again.")
+        print_prose(f"{error} `assistant doctor --fix` tries again.")

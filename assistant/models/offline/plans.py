@@ -39,6 +39,10 @@ MOMENT = "%Y-%m-%d %H:%M"
 _TOOL_NAME = lazy_regex(r"^(?:\[interrupted\] )?[a-z]+(?:_[a-z]+)+ (?=was|may|took|failed)")
 _OTHER_TOOL = lazy_regex(r"(?<=[.!?]) [a-z]+(?:_[a-z]+)+ (?:shows|lists|finds|keeps|looks|has)\b[^.!?]*[.!?]")
 _NOT_UNDERSTOOD = "I did not understand what it is about. Nothing was changed; say it in other words."
+# What relates a number to something else, so that it is no number of an item.
+_RELATES = lazy_regex(
+    r"\b(?:after|before|since|until|till|nach|vor|seit|bis|apres|avant|depuis|jusqu\w*|despues|antes|desde|hasta)\b"
+)
 CHANGED = lazy_regex(r"Reminder (\d+) is (set|changed|cancelled)")
 
 
@@ -172,7 +176,7 @@ def refuse(text: str) -> str:
     """Return that nothing fits; to a text about erasing words also which command does that."""
     nothing = f"{NOTHING_FITS}, so nothing is changed. Your message is kept."
     if says_any(("erase_words", "words_said"), fold(text)):
-        return f"{nothing} `/forget` erases words from everything that is stored."
+        return f"{nothing} If you mean what you told me: `/forget` erases words from everything that is stored."
     return nothing
 
 
@@ -188,6 +192,9 @@ def describe_todos(result: str) -> str:
 
 
 def numbers_named(text: str) -> list[int]:
-    """The numbers of an order that names what it means by nothing else."""
+    """The numbers of an order that names what it means by nothing else. "2 after stop" relates a number to something,
+    and names none."""
+    if _RELATES.search(fold(text)):
+        return []
     numbers = list(dict.fromkeys(map(int, re.findall(r"\d{1,18}", text))))
     return numbers if not subject_words(without_lists(text)) and not find_times(text).pieces else []

@@ -266,6 +266,8 @@ PROVOCATIONS: dict[NoticeKind, Provocation] = {
     NoticeKind.MESSAGE_SHORTENED: Provocation(
         says("hello", LETTER), parts=lambda: AppParts(ScriptedModel("Yes.", window=5_000))
     ),
+    # No chat network carries so long a message.
+    NoticeKind.TEXT_AS_FILE: Provocation(says("word " * 400_001), needs="live"),
     NoticeKind.PICTURES_HIDDEN: Provocation(
         _send_picture, parts=lambda: AppParts(_OnePictureModel("I see.")), needs="pictures"
     ),
