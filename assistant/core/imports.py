@@ -95,12 +95,30 @@ def deferred_reexports(library: str, unused_types: tuple[str, ...] = ()) -> Iter
         yield
     finally:
         sys.meta_path.remove(finder)
-        # A copy: other threads import meanwhile.
-        stand_ins = [name for name, module in sys.modules.copy().items() if isinstance(module, _StandInModule)]
-        for name in stand_ins:
+        _remove_stand_ins(library)
+
+
+@contextmanager
+def stand_in_modules(*names: str) -> Iterator[None]:
+    """Put stand-ins in the place of these modules, all of one library, within the block: they have a class for each name
+    that is asked for, which makes instances of the real one. Later imports get the real modules. Modules that are
+    already loaded are unaffected."""
+    absent = [name for name in names if name not in sys.modules]
+    sys.modules.update((name, _StandInModule(name)) for name in absent)
+    try:
+        yield
+    finally:
+        _remove_stand_ins(*absent)
+
+
+def _remove_stand_ins(*libraries: str) -> None:
+    """Only of these: other threads import meanwhile."""
+    for name, module in sys.modules.copy().items():
+        if isinstance(module, _StandInModule) and f"{name}.".startswith(tuple(f"{library}." for library in libraries)):
             del sys.modules[name]
             package, _, child = name.rpartition(".")
-            vars(sys.modules[package]).pop(child, None)
+            if package in sys.modules:
+                vars(sys.modules[package]).pop(child, None)
 
 
 class _ReexportFinder:

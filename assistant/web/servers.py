@@ -22,8 +22,8 @@ import socket
 import ssl
 import stat
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from assistant.core.errors import HomeError, HomeLocked, StoreError
-from assistant.core.imports import hidden_modules
+from assistant.core.imports import hidden_modules, stand_in_modules
 from assistant.core.logger import get_logger
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
 from assistant.service.home_lock import is_listening, short_address
@@ -228,13 +228,26 @@ class WebServers:
 
     def _load_app(self) -> ASGIApp:
         """Build the application once: it takes a while and some megabytes. Called in worker threads."""
-        from assistant.web.app import build_web_app
-
         with self._building:
             if self._app is None:
-                # FastAPI looks for models of it in each route. There are none, and it is half as large as pydantic.
-                with hidden_modules("pydantic.v1"):
+                with _without_unused_parts():
+                    from assistant.web.app import build_web_app
+
                     self._app = build_web_app(self.deps)
                 if self._counts:
                     self._app = self._counter = RequestCounter(self._app)
             return self._app
+
+
+@contextmanager
+def _without_unused_parts() -> Iterator[None]:
+    """Around the import of FastAPI, and what is built with it."""
+    # FastAPI looks for models of it in each route. There are none, and it is half as large as pydantic.
+    with (
+        hidden_modules("pydantic.v1"),
+        # The description of the API is made in a process of its own. Its models have most of FastAPI's memory.
+        stand_in_modules("fastapi.openapi.models", "fastapi.security.oauth2"),
+        # FastAPI's own telemetry is off.
+        stand_in_modules("opentelemetry.metrics", "opentelemetry._logs", "opentelemetry.propagate"),
+    ):
+        yield
