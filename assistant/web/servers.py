@@ -213,18 +213,20 @@ class WebServers:
             await self.tcp.tried.wait()
         return self.url()
 
-    # The web framework is imported at the first connection.
+    # The web framework is imported at the first connection, by `_load_app`.
 
     def _load_control(self) -> ServeSocket:
+        app = self._load_app()
         from assistant.web.server import serve_with_uvicorn
 
         # Everybody who can open the socket is the owner.
-        return serve_with_uvicorn(self._load_app())
+        return serve_with_uvicorn(app)
 
     def _load_tcp(self, tls: ssl.SSLContext | None) -> ServeSocket:
+        app = self._load_app()
         from assistant.web.server import build_tcp_server
 
-        return build_tcp_server(self._load_app(), self._rules, tls, time.monotonic)
+        return build_tcp_server(app, self._rules, tls, time.monotonic)
 
     def _load_app(self) -> ASGIApp:
         """Build the application once: it takes a while and some megabytes. Called in worker threads."""
