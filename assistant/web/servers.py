@@ -233,6 +233,7 @@ class WebServers:
         with self._building:
             if self._app is None:
                 with _without_unused_parts():
+                    import assistant.web.server  # noqa: F401  # imports uvicorn
                     from assistant.web.app import build_web_app
 
                     self._app = build_web_app(self.deps)
@@ -243,13 +244,17 @@ class WebServers:
 
 @contextmanager
 def _without_unused_parts() -> Iterator[None]:
-    """Around the import of FastAPI, and what is built with it."""
+    """Around the import of FastAPI and uvicorn, and what is built with them."""
     # FastAPI looks for models of it in each route. There are none, and it is half as large as pydantic.
     with (
         hidden_modules("pydantic.v1"),
-        # The description of the API is made in a process of its own. Its models have most of FastAPI's memory.
-        stand_in_modules("fastapi.openapi.models", "fastapi.security.oauth2"),
-        # FastAPI's own telemetry is off.
-        stand_in_modules("opentelemetry.metrics", "opentelemetry._logs", "opentelemetry.propagate"),
+        stand_in_modules(
+            # The description of the API is made in a process of its own.
+            *("fastapi.openapi.models", "fastapi.security.oauth2"),
+            # FastAPI's telemetry is off.
+            *("opentelemetry.metrics", "opentelemetry._logs", "opentelemetry.propagate"),
+            # uvicorn's command line starts processes, and reads how to log from files.
+            *("uvicorn.main", "logging.config", "configparser"),
+        ),
     ):
         yield
