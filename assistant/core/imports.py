@@ -8,6 +8,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
@@ -95,12 +96,30 @@ def deferred_reexports(library: str, unused_types: tuple[str, ...] = ()) -> Iter
         yield
     finally:
         sys.meta_path.remove(finder)
-        # A copy: other threads import meanwhile.
-        stand_ins = [name for name, module in sys.modules.copy().items() if isinstance(module, _StandInModule)]
-        for name in stand_ins:
+        _remove_stand_ins(library)
+
+
+@contextmanager
+def stand_in_modules(*names: str) -> Iterator[None]:
+    """Put stand-ins in the place of these modules within the block: they have a class for each name that is asked for, which
+    makes instances of the real one. Later imports get the real modules. Modules that are already loaded are
+    unaffected."""
+    absent = [name for name in names if name not in sys.modules]
+    sys.modules.update((name, _StandInModule(name)) for name in absent)
+    try:
+        yield
+    finally:
+        _remove_stand_ins(*absent)
+
+
+def _remove_stand_ins(*libraries: str) -> None:
+    """Only of these: other threads import meanwhile."""
+    for name, module in sys.modules.copy().items():
+        if isinstance(module, _StandInModule) and f"{name}.".startswith(tuple(f"{library}." for library in libraries)):
             del sys.modules[name]
             package, _, child = name.rpartition(".")
-            vars(sys.modules[package]).pop(child, None)
+            if package in sys.modules:
+                vars(sys.modules[package]).pop(child, None)
 
 
 class _ReexportFinder:
@@ -118,11 +137,14 @@ class _ReexportFinder:
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.submodule_search_locations is None or not isinstance(spec.loader, SourceFileLoader):
             return None
-        code = spec.loader.get_code(name)
-        only_imports, sources = _read_reexports(name, code) if code is not None else (False, {})
-        if name == self.library or only_imports:
-            spec.loader = _ReexportLoader(spec.loader, sources)
+        if name == self.library or _only_imports(spec.loader):
+            spec.loader = _ReexportLoader(spec.loader)
         return spec
+
+
+def _only_imports(loader: SourceFileLoader) -> bool:
+    code = loader.get_code(loader.name)
+    return code is not None and _read_reexports(loader.name, code)[0]
 
 
 class _StandInLoader(Loader):
@@ -154,9 +176,15 @@ def _stand_in(module: str, name: str) -> type:
 
 
 class _ReexportLoader(SourceFileLoader):
-    def __init__(self, loader: SourceFileLoader, sources: Mapping[str, tuple[str, str]]) -> None:
+    def __init__(self, loader: SourceFileLoader) -> None:
         super().__init__(loader.name, loader.path)
-        self.sources = sources  # names to (defining module, name there; "": the module itself)
+
+    @cached_property
+    def sources(self) -> Mapping[str, tuple[str, str]]:
+        """Names to (defining module, name there; "": the module itself). Of a package with two thousand of them that
+        nobody asks for, they would be half a megabyte."""
+        code = self.get_code(self.name)
+        return {} if code is None else _read_reexports(self.name, code)[1]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return _ReexportingPackage(spec.name)

@@ -37,13 +37,14 @@ from assistant.models.errors import (
 from assistant.models.limits import LIMITS_TIMEOUT_SECONDS, LimitsCache
 from assistant.models.prices import ANTHROPIC_URL
 
-# Types of requests, answers and events that nothing here makes: the SDK's tracing names them.
-_NEVER_MADE = (
+# Types of requests, answers and events that nothing here makes: the SDK's tracing names them. And its 120 classes of
+# single errors, each with a module and a model of its details, which are loaded when one of them is raised.
+_SELDOM_MADE = (
     *("_param", "_params", "types.message", ".beta_message", "parsed_message", "parsed_beta_message"),
-    *("_message_stream_event", "_message_start_event"),
+    *("_message_stream_event", "_message_start_event", "_error"),
 )
 # All of it takes a second and 50 MB, and most of that is types of interfaces that are never called.
-with deferred_reexports("anthropic", _NEVER_MADE):
+with deferred_reexports("anthropic", _SELDOM_MADE):
     import anthropic
     from anthropic import AsyncAnthropic, AsyncStream
 

@@ -17,9 +17,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from assistant.core.imports import hidden_modules
+from assistant.core.imports import hidden_modules, stand_in_modules
 
-with hidden_modules("numpy", "pandas"):  # unused array support
+# Support for arrays, and what its command line offers for dates.
+with hidden_modules("numpy", "pandas"), stand_in_modules("sqlite_utils.recipes"):
     import sqlite_utils
 from sqlite_utils import Migrations
 

@@ -17,6 +17,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, Response
+from fastapi.telemetry import TelemetryConfig
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -90,10 +91,15 @@ _DESCRIPTION = (
     '`{"error": "..."}`.'
 )
 
+# Otherwise each request asks all providers of OpenTelemetry whether they are configured.
+_NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
+
 
 def build_web_app(deps: ApiDeps) -> FastAPI:
     """Build the API of a running daemon, for the control socket and for TCP: there `AccessGuard` is around it."""
-    app = FastAPI(title="Nocturne", version=__version__, openapi_url=None, redirect_slashes=False)
+    app = FastAPI(
+        title="Nocturne", version=__version__, openapi_url=None, redirect_slashes=False, telemetry=_NO_TELEMETRY
+    )
     app.router.routes += [
         *chat_routes(deps.control, deps.read_api, deps.terminal),
         *read_routes(deps.control, deps.read_api, deps.terminal),

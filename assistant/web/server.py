@@ -25,7 +25,8 @@ from typing import Any, Literal
 
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.types import ASGIApp
-from uvicorn import Config, Server
+from uvicorn.config import Config
+from uvicorn.server import Server
 
 from assistant.web.deps import AccessRules
 from assistant.web.guard import AccessGuard, ClientAddress

@@ -22,8 +22,8 @@ import socket
 import ssl
 import stat
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from assistant.core.errors import HomeError, HomeLocked, StoreError
-from assistant.core.imports import hidden_modules
+from assistant.core.imports import hidden_modules, stand_in_modules
 from assistant.core.logger import get_logger
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
 from assistant.service.home_lock import is_listening, short_address
@@ -214,26 +214,46 @@ class WebServers:
             await self.tcp.tried.wait()
         return self.url()
 
-    # The web framework is imported at the first connection.
+    # The web framework is imported at the first connection, by `_load_app`.
 
     def _load_control(self) -> ServeSocket:
+        app = self._load_app()
         from assistant.web.server import serve_with_uvicorn
 
         # Everybody who can open the socket is the owner.
-        return serve_with_uvicorn(self._load_app())
+        return serve_with_uvicorn(app)
 
     def _load_tcp(self, tls: ssl.SSLContext | None) -> ServeSocket:
+        app = self._load_app()
         from assistant.web.server import build_tcp_server
 
-        return build_tcp_server(self._load_app(), self._rules, tls, time.monotonic)
+        return build_tcp_server(app, self._rules, tls, time.monotonic)
 
     def _load_app(self) -> ASGIApp:
         """Build the application once: it takes a while and some megabytes. Called in worker threads."""
-        from assistant.web.app import build_web_app
-
         with self._building:
             if self._app is None:
-                # FastAPI looks for models of it in each route. There are none, and it is half as large as pydantic.
-                with hidden_modules("pydantic.v1"):
+                with _without_unused_parts():
+                    import assistant.web.server  # noqa: F401  # imports uvicorn
+                    from assistant.web.app import build_web_app
+
                     self._app = self._counter = RequestCounter(build_web_app(self.deps), time.monotonic)
             return self._app
+
+
+@contextmanager
+def _without_unused_parts() -> Iterator[None]:
+    """Around the import of FastAPI and uvicorn, and what is built with them."""
+    # FastAPI looks for models of it in each route. There are none, and it is half as large as pydantic.
+    with (
+        hidden_modules("pydantic.v1"),
+        stand_in_modules(
+            # The description of the API is made in a process of its own.
+            *("fastapi.openapi.models", "fastapi.security.oauth2"),
+            # FastAPI's telemetry is off.
+            *("opentelemetry.metrics", "opentelemetry._logs", "opentelemetry.propagate"),
+            # uvicorn's command line starts processes, and reads how to log from files.
+            *("uvicorn.main", "logging.config", "configparser"),
+        ),
+    ):
+        yield

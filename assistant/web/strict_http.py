@@ -13,7 +13,7 @@ from collections import Counter
 from typing import Any
 
 import h11
-from uvicorn import Config
+from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
 MAX_HEAD_BYTES = 16 * 1024
