@@ -42,7 +42,7 @@ from assistant.gateway.notices import NoticeSender
 from assistant.runtime.approvals import ApprovalGate, ApprovalService
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
-from assistant.runtime.long_texts import MAX_ANSWER_CHARACTERS, cut_endless_answer, prepare_if_long
+from assistant.runtime.long_texts import cut_endless_answer, prepare_if_long
 from assistant.runtime.secret_notice import announce_secret
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn_deliveries import deliveries_of_turn, schedule_heading
