@@ -49,13 +49,17 @@ def parse_json(text: str) -> Any:
         parsed = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    level = [parsed]
+    level: list[Any] = [parsed]
     for _ in range(_MAX_JSON_DEPTH):
-        inner = [value.values() if isinstance(value, dict) else value for value in level if isinstance(value, dict | list)]
+        inner = [value.values() if isinstance(value, dict) else value for value in level if _has_parts(value)]
         level = [value for values in inner for value in values]
         if not level:
             return parsed
     raise ValueError("it is nested too deeply")
+
+
+def _has_parts(value: object) -> bool:
+    return isinstance(value, dict | list)
 
 
 def _refuse_constant(constant: str) -> float:

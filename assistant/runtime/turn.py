@@ -23,6 +23,7 @@ from assistant.core.dataclass import dataclass
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
 from assistant.core.model_api import (
+    MAX_ANSWER_CHARACTERS,
     OFFLINE_MODEL,
     CallPurpose,
     Fallback,
