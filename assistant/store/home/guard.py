@@ -145,9 +145,9 @@ def remember_home(home: Path, folder_list: Path) -> None:
     """Record that a data folder exists, so that its absence is noticed. Temporary folders are not recorded. Errors are
     ignored."""
     line = f"{home}\n"
-    if "\n" in str(home) or home.is_relative_to(tempfile.gettempdir()):
-        return
     with contextlib.suppress(OSError, UnicodeError):
+        if "\n" in str(home) or home.is_relative_to(tempfile.gettempdir()):
+            return
         folder_list.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with folder_list.open("a+", encoding="utf-8") as file:
             file.seek(0)
