@@ -134,8 +134,8 @@ class ModelNotice:
 
 ModelEvent = TextDelta | HiddenProgress | ModelNotice | ModelReply
 
-# Far above what any model answers. A server that never ends, or calls tools without end, would otherwise fill the memory,
-# and block the event loop in every step of the turn.
+# Far above what any model answers. A server that never ends, or calls tools without end, would otherwise fill the
+# memory, and block the event loop in every step of the turn.
 MAX_ANSWER_CHARACTERS = 2_000_000
 MAX_CALLS_IN_ANSWER = 100
 
