@@ -26,6 +26,7 @@ from assistant.core.imports import deferred_reexports, hidden_modules
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest
 from assistant.core.ports import ModelFactsPort
 from assistant.models.anthropic_format import AnthropicAnswer, render_anthropic_request
+from assistant.models.connection import limit_size, proxy_remark
 from assistant.models.encoding import MalformedProviderData, encode_body, read_token_count, require_object
 from assistant.models.errors import (
     ProviderFault,
@@ -117,6 +118,7 @@ class AnthropicModel:
         answer = AnthropicAnswer(self.name)
         try:
             async with await self._open(request) as events:
+                limit_size(events.response)
                 async for event in events:
                     for progress in answer.progress(answer.feed(require_object(event))):
                         yield progress
@@ -129,6 +131,7 @@ class AnthropicModel:
             raise self._to_fault(error).to_model_error(ANTHROPIC_LABEL, answer.partial) from error
         except _BROKEN as error:
             reason = connection_lost_reason(error, _TIMEOUTS, self._stall_seconds)
+            reason += proxy_remark(str(self._client.base_url)) if not answer.begun else ""
             raise connection_lost_error(ANTHROPIC_LABEL, reason, answer.partial) from error
         yield answer.reply()
 

@@ -20,6 +20,7 @@ from assistant.core.imports import deferred_reexports, hidden_modules
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest
 from assistant.core.ports import ModelFactsPort
 from assistant.core.text import host_of_address
+from assistant.models.connection import limit_size, proxy_remark
 from assistant.models.encoding import CHARS_PER_TOKEN, MalformedProviderData, encode_body, require_object
 from assistant.models.errors import (
     PartialAnswer,
@@ -117,6 +118,7 @@ class OpenAIModel:
         answer = OpenAIAnswer(self.name, partial(_estimate, body))
         try:
             async with await self._create(body) as chunks:
+                limit_size(chunks.response)
                 async for chunk in chunks:
                     for progress in answer.progress(answer.feed(require_object(chunk))):
                         yield progress
@@ -127,6 +129,7 @@ class OpenAIModel:
                 raise MalformedProviderData("the stream ended before the answer did")
         except _BROKEN as error:
             reason = connection_lost_reason(error, _TIMEOUTS, self._stall_seconds)
+            reason += proxy_remark(self._base_url) if not answer.begun else ""
             raise connection_lost_error(self._label, reason, answer.partial) from error
         except openai.APIError as error:
             raise self._to_fault(error).to_model_error(self._label, answer.partial) from error

@@ -40,8 +40,8 @@ def home_lock(home: Path, role: LockRole = "command") -> Iterator[None]:
             )
         if not _try_lock_logs(logs):
             raise HomeLocked(
-                f"Another process uses the data folder {home} already, but {home / 'run'} was removed or replaced. Stop "
-                "that process, then start again."
+                f"Another process uses the data folder {home} already, but {home / 'run'} was removed or replaced. "
+                "Stop that process, then start again."
             )
         _write_holder(file, home / _LOCK, role)
         yield
