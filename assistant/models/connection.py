@@ -31,7 +31,7 @@ def limit_size(response: httpx2.Response) -> None:
                 raise MalformedProviderData(f"it sent more than {_MAX_MEGABYTES} MB as one answer")
             yield data
 
-    response.aiter_bytes = aiter_bytes  # type: ignore[method-assign]
+    response.aiter_bytes = aiter_bytes  # type: ignore[method-assign, assignment]
 
 
 def proxy_remark(address: str) -> str:
