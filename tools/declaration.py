@@ -30,6 +30,7 @@ from assistant.core.model_api import ToolSpec
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import ASKED_TOUCHES, ToolContext, ToolEffects, ToolTouch, WordsOfCall
 from assistant.core.quoting import quote_text
+from assistant.core.text import parse_json
 
 
 def start_of_day(day: date | None, zone: ZoneInfo) -> datetime | None:
@@ -267,7 +268,7 @@ def _shown(value: object) -> str:
 
 def _broken_json(spec: ToolSpec, raw: str) -> str:
     try:
-        json.loads(raw)
+        parse_json(raw)
         where = "they are not one JSON object"
     except ValueError as error:
         where = str(error)

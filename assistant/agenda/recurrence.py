@@ -35,6 +35,12 @@ _UNIT_WORDS = {
     "HOURLY": "hour",
     "MINUTELY": "minute",
 }
+_PERIODS = {
+    "WEEKLY": timedelta(weeks=1),
+    "DAILY": timedelta(days=1),
+    "HOURLY": timedelta(hours=1),
+    "MINUTELY": timedelta(minutes=1),
+}
 _NTH_WORDS = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "-1": "last"}
 _NOTHING_SET = "Nothing was set."
 _ANY_DAY = datetime.fromisoformat("2024-01-01")
@@ -163,9 +169,20 @@ def _times(spec: RRuleSpec | CronSpec, anchor: datetime, since: datetime) -> Ite
 
             yield from CronSim(spec.cron, since - timedelta(minutes=1))
         else:
-            yield from parse_rule(spec.rrule, anchor).xafter(since, inc=True)
+            yield from parse_rule(spec.rrule, _move_towards(since, spec.rrule, anchor)).xafter(since, inc=True)
     except OverflowError:
         return
+
+
+def _move_towards(since: datetime, rule: str, anchor: datetime) -> datetime:
+    """Move the anchor by whole periods of the rule, since dateutil goes through every time after it: a rule of each
+    minute that nothing has run for a year took seconds."""
+    parts = _parts(rule)
+    unit = _PERIODS.get(parts["FREQ"])
+    if unit is None or since <= anchor:
+        return anchor
+    period = unit * int(parts.get("INTERVAL", "1"))
+    return anchor + (since - anchor) // period * period
 
 
 def parse_rule(rule: str, start: datetime) -> Any:

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 from assistant.core.logger import get_logger, structlog
+from assistant.core.plain_files import open_plain_file
 
 if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor
@@ -41,6 +40,10 @@ class _StandardError:
             sys.stderr.flush()
 
 
+def _open_log(path: str, flags: int) -> int:
+    return open_plain_file(Path(path), flags)
+
+
 class _LogFile:
     """A file of log lines, where its folder is; a full one becomes the former one."""
 
@@ -49,7 +52,7 @@ class _LogFile:
 
     def write(self, text: str) -> None:
         with contextlib.suppress(OSError):
-            with open(self._path, "a", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
+            with open(self._path, "a", encoding="utf-8", opener=_open_log) as file:
                 file.write(text)
                 is_full = file.tell() > _LARGEST_FILE
             if is_full:

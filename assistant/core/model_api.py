@@ -71,6 +71,13 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class HiddenProgress:
+    """A piece of an answer that nobody is shown, and that is billed all the same: thinking, arguments of tools."""
+
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFailure:
     """Why a model did not answer."""
 
@@ -125,7 +132,12 @@ class ModelNotice:
     notice: Notice | None = None
 
 
-ModelEvent = TextDelta | ModelNotice | ModelReply
+ModelEvent = TextDelta | HiddenProgress | ModelNotice | ModelReply
+
+# Far above what any model answers. A server that never ends, or calls tools without end, would otherwise fill the
+# memory, and block the event loop in every step of the turn.
+MAX_ANSWER_CHARACTERS = 2_000_000
+MAX_CALLS_IN_ANSWER = 100
 
 
 # Beyond this many tokens recall degrades and cost grows, however large the window is. Token counts in the settings are

@@ -9,6 +9,7 @@ particles) are tokenised as overlapping character pairs, so that any part of a r
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +37,33 @@ def lazy_regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Like `re.compile`, but compiled on first use. Use its methods: the functions of `re` do not accept it. A syntax
     error only surfaces on first use."""
     return cast(re.Pattern[str], _LazyPattern(pattern, flags))
+
+
+_MAX_JSON_DEPTH = 64
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON that somebody else wrote. Raises `ValueError`, also for NaN and infinity, which are no JSON, and for
+    values within more than 64 others, at which code that follows them down may fail later."""
+    try:
+        parsed = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    level: list[Any] = [parsed]
+    for _ in range(_MAX_JSON_DEPTH):
+        inner = [value.values() if isinstance(value, dict) else value for value in level if _has_parts(value)]
+        level = [value for values in inner for value in values]
+        if not level:
+            return parsed
+    raise ValueError("it is nested too deeply")
+
+
+def _has_parts(value: object) -> bool:
+    return isinstance(value, dict | list)
+
+
+def _refuse_constant(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
 
 
 P = ParamSpec("P")

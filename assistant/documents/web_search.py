@@ -63,7 +63,7 @@ class WebSearch:
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             why = str(error) or type(error).__name__
             raise ToolError(f"{_NOTHING}: {self.provider} cannot be reached ({why}).") from None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ToolError(f"{_NOTHING}: {self.provider} answered in an unknown form.") from None
         return found[:count]
 

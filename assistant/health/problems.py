@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from assistant.store.character.consolidations import StoredConsolidations
 from assistant.store.character.journal import StoredJournal
 from assistant.store.derived import MEMORY_DB, is_set_aside, remake_problems
 from assistant.store.erasure.store import ErasureStore
+from assistant.store.home.guard import find_special_files
 from assistant.store.script.approvals import StoredApprovals
 from assistant.store.script.conversation import StoredConversation
 from assistant.store.script.jobs import Jobs
@@ -72,6 +74,7 @@ def find_problems(settings: Settings, stores: StatusSources, free: int | None, n
         *_night_problems(stores, settings, now),
         *_forgetting_problems(stores),
         *remake_problems(settings.home.path),
+        *_special_file_problems(settings.home.path),
         *_memory_problems(stores, settings),
         *(problem for find in stores.finders for problem in find(now)),
         *settings.warnings,
@@ -95,6 +98,12 @@ def disk_problems(home: str, free: int | None) -> Iterator[str]:
             f"Only {free // 1024**2} MB are free at {home}; with less than {LOW_DISK_BYTES // 1024**2} MB a sleep or a "
             "backup may not finish. Make room soon."
         )
+
+
+def _special_file_problems(home: Path) -> Iterator[str]:
+    """Report what took the place of a file. Others report a data folder that is missing, and memory.db."""
+    with suppress(StoreError):
+        yield from (line for line in find_special_files(home) if not line.startswith(f"{MEMORY_DB} "))
 
 
 def _delivery_problems(counts: Mapping[Any, int]) -> Iterator[str]:

@@ -150,7 +150,7 @@ class RemoteEmbedder:
             if isinstance(error, httpx2.ConnectError):
                 bill.tokens = 0
             raise self._fault(f"cannot be reached ({type(error).__name__})") from error
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise self._fault("answered with something that is no vectors") from error
         if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1] or not np.isfinite(vectors).all():
             raise self._fault("answered with something that is no vectors")

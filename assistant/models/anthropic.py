@@ -23,9 +23,10 @@ import httpx2
 
 from assistant.core.errors import ModelError
 from assistant.core.imports import deferred_reexports, hidden_modules
-from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest
 from assistant.core.ports import ModelFactsPort
 from assistant.models.anthropic_format import AnthropicAnswer, render_anthropic_request
+from assistant.models.connection import limit_size, proxy_remark
 from assistant.models.encoding import MalformedProviderData, encode_body, read_token_count, require_object
 from assistant.models.errors import (
     ProviderFault,
@@ -59,7 +60,7 @@ MANY_IMAGES = 600
 # Which type says "do not think" differs by model; some always think, and are then asked nothing.
 _THINKING_TYPES: Mapping[str, tuple[str, ...]] = {"off": ("disabled", "between_tools"), "adaptive": ("adaptive",)}
 
-_BROKEN = (httpx2.HTTPError, anthropic.APIConnectionError, ValueError)
+_BROKEN = (httpx2.HTTPError, anthropic.APIConnectionError, ValueError, RecursionError)
 _TIMEOUTS = (httpx2.TimeoutException, anthropic.APITimeoutError)
 
 
@@ -118,15 +119,20 @@ class AnthropicModel:
         answer = AnthropicAnswer(self.name)
         try:
             async with await self._open(request) as events:
+                limit_size(events.response)
                 async for event in events:
-                    if text := answer.feed(require_object(event)):
-                        yield TextDelta(text)
+                    for progress in answer.progress(answer.feed(require_object(event))):
+                        yield progress
+                    if answer.is_endless:
+                        answer.cut_off()
+                        break
             if not answer.finished:
                 raise MalformedProviderData("the stream ended before the answer did")
         except anthropic.APIStatusError as error:
             raise self._to_fault(error).to_model_error(ANTHROPIC_LABEL, answer.partial) from error
         except _BROKEN as error:
             reason = connection_lost_reason(error, _TIMEOUTS, self._stall_seconds)
+            reason += proxy_remark(str(self._client.base_url)) if not answer.begun else ""
             raise connection_lost_error(ANTHROPIC_LABEL, reason, answer.partial) from error
         yield answer.reply()
 
@@ -159,7 +165,7 @@ class AnthropicModel:
                 await self._client.get(path, cast_to=object, options={"timeout": LIMITS_TIMEOUT_SECONDS})
             )
             self._thinking_type = _thinking_type(self._thinking, info)
-        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError):
+        except (anthropic.AnthropicError, httpx2.HTTPError, ValueError, RecursionError):
             self._limits_cache.record_failure()
             return
         if limits := _limits(info):

@@ -25,10 +25,11 @@ from typing import Any
 
 from assistant.context.structure import tool_loop_start
 from assistant.core.messages import Media, Message, ToolCall, Usage
-from assistant.core.model_api import ModelReply, ModelRequest, StopReason
+from assistant.core.model_api import MAX_CALLS_IN_ANSWER, ModelReply, ModelRequest, StopReason
 from assistant.core.quoting import replace_unsendable_in_json
 from assistant.models.encoding import (
     CHARS_PER_TOKEN,
+    AnswerSize,
     CallIds,
     MalformedProviderData,
     describe_media,
@@ -203,10 +204,11 @@ _DELTAS = {
 }
 
 
-class AnthropicAnswer:
+class AnthropicAnswer(AnswerSize):
     """Collects one streamed answer. `feed` each event in order; `reply` once `finished`."""
 
     def __init__(self, model: str) -> None:
+        super().__init__()
         self.begun = False
         self.finished = False
         self._model = model
@@ -214,7 +216,6 @@ class AnthropicAnswer:
         self._usage = Usage()
         self._stop = ""
         self._refusal = ""
-        self._characters = 0
 
     @property
     def text(self) -> str:
@@ -241,6 +242,7 @@ class AnthropicAnswer:
                 if index != len(self._blocks):
                     raise MalformedProviderData(f"block {index} came out of order")
                 self._blocks.append(_opened(block))
+                self.count_piece(len(self._blocks))
                 if block["type"] == "text" and block.get("text"):
                     return self._grow(self._blocks[-1], {"type": "text_delta", "text": block["text"]})
             case {"type": "content_block_delta", "index": int(index), "delta": {"type": str()} as delta}:
@@ -261,10 +263,16 @@ class AnthropicAnswer:
                 raise MalformedProviderData("an event without a type")
         return ""
 
+    def cut_off(self) -> None:
+        """End an answer that does not end. What it calls for is incomplete, and what it thought is not signed."""
+        self._usage, self._stop, self.finished = self.usage, "max_tokens", True
+        self._blocks = [block for block in self._blocks if block["type"] == "text"]
+
     def reply(self) -> ModelReply:
         """Return the whole answer, after the end of the stream. A refusal has no text, but its reason in the message's
         metadata."""
-        calls = tuple(_finished_call(block) for block in self._blocks if block["type"] == "tool_use")
+        called = [block for block in self._blocks if block["type"] == "tool_use"]
+        calls = tuple(map(_finished_call, called[:MAX_CALLS_IN_ANSWER]))
         stop = _STOPS.get(self._stop, "end")
         if stop == "refusal":
             message = Message("assistant", model=self._model, metadata={"refusal": self._refusal or "no reason given"})
@@ -288,10 +296,10 @@ class AnthropicAnswer:
             raise MalformedProviderData(f"a {delta['type']} in a {block['type']} block")
         starts_paragraph = kind == "text" and piece and not block["text"] and self.text
         block[target] += piece
-        if target != "signature":
-            self._characters += len(piece)
         if kind != "text":
+            self.count_hidden(0 if target == "signature" else len(piece))
             return ""
+        self._characters += len(piece)
         return PARAGRAPH + piece if starts_paragraph else piece
 
     def _thinking(self) -> tuple[Mapping[str, Any], ...]:

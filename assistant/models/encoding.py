@@ -5,17 +5,23 @@ Pure. What a message says is never changed beyond characters that no request can
 
 from __future__ import annotations
 
-import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from assistant.core.messages import Media
-from assistant.core.model_api import ToolSpec
+from assistant.core.model_api import (
+    MAX_ANSWER_CHARACTERS,
+    MAX_CALLS_IN_ANSWER,
+    HiddenProgress,
+    ModelEvent,
+    TextDelta,
+    ToolSpec,
+)
 from assistant.core.quoting import replace_unsendable, replace_unsendable_in_json
-from assistant.core.text import lazy_regex
+from assistant.core.text import lazy_regex, parse_json
 
 CHARS_PER_TOKEN = 4
 MAX_ID_LENGTH = 40
@@ -25,6 +31,7 @@ IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _BODY: TypeAdapter[Mapping[str, Any]] = TypeAdapter(Mapping[str, Any])
 _NOT_IN_NAMES = lazy_regex(r"[^a-zA-Z0-9_-]")
 _TOOL_SETS_KEPT = 8
+_BYTES_OF_PIECE = 200
 # By the identity of the tools and the key of their schemas: the tools, and what is sent of them.
 _encoded_tools: dict[tuple[int, str], tuple[tuple[ToolSpec, ...], list[dict[str, Any]]]] = {}
 
@@ -88,15 +95,40 @@ def parse_arguments(written: str) -> dict[str, Any]:
     if not written.strip():
         return {}
     try:
-        parsed = json.loads(written, parse_constant=_no_json)
-    except (ValueError, RecursionError):
+        parsed = parse_json(written)
+    except ValueError:
         return {INVALID_JSON: written}
     return parsed if isinstance(parsed, dict) else {INVALID_JSON: written}
 
 
-def _no_json(constant: str) -> float:
-    """NaN and Infinity: Python reads them, no provider does."""
-    raise ValueError(f"{constant} is no JSON")
+class AnswerSize:
+    """How much of an answer has come; the base of what collects one."""
+
+    def __init__(self) -> None:
+        self._characters = 0
+        self._hidden = 0
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether more has come than any model answers."""
+        return self._characters > MAX_ANSWER_CHARACTERS
+
+    def count_hidden(self, characters: int) -> None:
+        """Count what nobody is shown."""
+        self._characters += characters
+        self._hidden += characters
+
+    def count_piece(self, number: int) -> None:
+        """Count a call or a block: nobody needs more than so many, and they may be empty."""
+        self.count_hidden(_BYTES_OF_PIECE if number > MAX_CALLS_IN_ANSWER else 0)
+
+    def progress(self, text: str) -> Iterator[ModelEvent]:
+        """Yield what came with one chunk, of which `text` is shown."""
+        if text:
+            yield TextDelta(text)
+        if self._hidden:
+            yield HiddenProgress(self._hidden)
+            self._hidden = 0
 
 
 class CallIds:

@@ -135,7 +135,7 @@ def connection_lost_reason(error: Exception, timeouts: tuple[type[Exception], ..
     """What broke a connection, in words; `timeouts` are the SDK's and its HTTP client's."""
     if isinstance(error, timeouts):
         return f"nothing came for {stall_seconds:g} seconds"
-    if isinstance(error, ValueError) and not isinstance(error, MalformedProviderData):
+    if isinstance(error, ValueError | RecursionError) and not isinstance(error, MalformedProviderData):
         return "it sent something that is no answer"
     return _ERROR_NUMBER.sub("", str(error.__cause__ or error)) or type(error).__name__
 

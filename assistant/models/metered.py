@@ -28,6 +28,7 @@ from assistant.core.messages import Usage
 from assistant.core.model_api import (
     BACKGROUND_PURPOSES,
     CallPurpose,
+    HiddenProgress,
     ModelCall,
     ModelEvent,
     ModelLimits,
@@ -44,6 +45,9 @@ from assistant.core.telemetry import NULL_TRACER, Tracer, TraceSpan
 from assistant.models.encoding import CHARS_PER_TOKEN
 from assistant.models.errors import StreamBroken
 from assistant.models.prices import EstimateTokens, Price, Prices
+
+# Far more than any answer takes. A turn ends earlier (`turn.max_seconds`); a sleep waits for nobody, and would not end.
+_LONGEST_CALL_SECONDS = 1800
 
 
 class MeteredModel:
@@ -143,11 +147,15 @@ class MeteredModel:
         # Until something else is known, an attempt that is cut off has cost its prompt.
         bill, parts = Usage(input=prompt), dict[PromptPart, Usage]()
         try:
-            async with aclosing(adapter.stream(request, purpose, session=session, turn=turn)) as events:
+            calling = _within(adapter.stream(request, purpose, session=session, turn=turn), self._provider)
+            async with aclosing(calling) as events:
                 async for event in events:
                     match event:
                         case TextDelta(text):
-                            bill = replace(bill, output=bill.output + -(-len(text) // CHARS_PER_TOKEN))
+                            bill = _with_output(bill, len(text))
+                        case HiddenProgress(characters):
+                            bill = _with_output(bill, characters)
+                            continue
                         case ModelReply():
                             event = _priced(event, price, prompt)
                             bill = event.usage
@@ -156,11 +164,37 @@ class MeteredModel:
         except StreamBroken as error:
             bill = error.usage if error.usage.prompt else replace(error.usage, input=prompt)
             raise
+        except _NeverEnds:
+            raise
         except ModelError:
             bill = Usage()
             raise
         finally:
             self._ledger.settle_reservation(reservation, _with_cost(bill, price), self._clock(), parts)
+
+
+class _NeverEnds(ModelError):
+    """What came of the answer is billed."""
+
+
+async def _within(calling: AsyncGenerator[ModelEvent, None], provider: str) -> AsyncGenerator[ModelEvent, None]:
+    """Pass on an answer until it takes too long: a server that sends signs of life is never silent."""
+    deadline = asyncio.get_running_loop().time() + _LONGEST_CALL_SECONDS
+    async with aclosing(calling) as events:
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    event = await anext(events, None)
+            except TimeoutError:
+                text = f"The answer did not end within {_LONGEST_CALL_SECONDS // 60} minutes. Your message is kept."
+                raise _NeverEnds(text, kind="network", provider=provider) from None
+            if event is None:
+                return
+            yield event
+
+
+def _with_output(bill: Usage, characters: int) -> Usage:
+    return replace(bill, output=bill.output + -(-characters // CHARS_PER_TOKEN))
 
 
 def _priced(reply: ModelReply, price: Price | None, prompt: int) -> ModelReply:

@@ -17,9 +17,10 @@ from typing import Any
 import httpx2
 
 from assistant.core.imports import deferred_reexports, hidden_modules
-from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest, TextDelta
+from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest
 from assistant.core.ports import ModelFactsPort
 from assistant.core.text import host_of_address
+from assistant.models.connection import limit_size, proxy_remark
 from assistant.models.encoding import CHARS_PER_TOKEN, MalformedProviderData, encode_body, require_object
 from assistant.models.errors import (
     PartialAnswer,
@@ -49,7 +50,7 @@ MAX_BYTES = 20_000_000
 MAX_IMAGES = 50
 MAX_OUTPUT = 128_000
 
-_BROKEN = (httpx2.HTTPError, openai.APIConnectionError, ValueError)
+_BROKEN = (httpx2.HTTPError, openai.APIConnectionError, ValueError, RecursionError)
 _TIMEOUTS = (httpx2.TimeoutException, openai.APITimeoutError)
 
 
@@ -117,13 +118,18 @@ class OpenAIModel:
         answer = OpenAIAnswer(self.name, partial(_estimate, body))
         try:
             async with await self._create(body) as chunks:
+                limit_size(chunks.response)
                 async for chunk in chunks:
-                    if text := answer.feed(require_object(chunk)):
-                        yield TextDelta(text)
+                    for progress in answer.progress(answer.feed(require_object(chunk))):
+                        yield progress
+                    if answer.is_endless:
+                        answer.cut_off()
+                        break
             if not answer.finished:
                 raise MalformedProviderData("the stream ended before the answer did")
         except _BROKEN as error:
             reason = connection_lost_reason(error, _TIMEOUTS, self._stall_seconds)
+            reason += proxy_remark(self._base_url) if not answer.begun else ""
             raise connection_lost_error(self._label, reason, answer.partial) from error
         except openai.APIError as error:
             raise self._to_fault(error).to_model_error(self._label, answer.partial) from error
@@ -154,7 +160,7 @@ class OpenAIModel:
         try:
             page = require_object(await self._get("/models"))
             listed = [require_object(entry) for entry in page.get("data") or ()]
-        except (openai.OpenAIError, httpx2.HTTPError, ValueError):
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError):
             self._limits_cache.record_failure()
             return
         entry = next((entry for entry in listed if not self.name or entry.get("id") == self.name), {})
@@ -177,7 +183,7 @@ class OpenAIModel:
     async def _get_json(self, url: str) -> object:
         try:
             return await self._get(url)
-        except (openai.OpenAIError, httpx2.HTTPError, ValueError):
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError):
             return None
 
     async def _get(self, url: str) -> object:

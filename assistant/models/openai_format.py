@@ -16,10 +16,11 @@ from typing import Any, Literal
 
 from assistant.core.dataclass import dataclass
 from assistant.core.messages import Media, Message, ToolCall, Usage
-from assistant.core.model_api import ModelReply, ModelRequest, StopReason
+from assistant.core.model_api import MAX_CALLS_IN_ANSWER, ModelReply, ModelRequest, StopReason
 from assistant.core.quoting import replace_unsendable, replace_unsendable_in_json
 from assistant.models.encoding import (
     CHARS_PER_TOKEN,
+    AnswerSize,
     CallIds,
     MalformedProviderData,
     describe_media,
@@ -145,11 +146,12 @@ class _Call:
     arguments: str = ""
 
 
-class OpenAIAnswer:
+class OpenAIAnswer(AnswerSize):
     """Collects one streamed answer. `feed` each chunk in order; `reply` once `finished`. `estimate_prompt` (tokens)
     stands in for servers that report no usage."""
 
     def __init__(self, model: str, estimate_prompt: Callable[[], int]) -> None:
+        super().__init__()
         self.text = ""
         self.begun = False
         self._model = model
@@ -159,7 +161,6 @@ class OpenAIAnswer:
         self._stop = ""
         self._refusal = ""
         self._reported: Usage | None = None
-        self._characters = 0
 
     @property
     def finished(self) -> bool:
@@ -198,6 +199,11 @@ class OpenAIAnswer:
             self._stop = str(choice.get("finish_reason") or self._stop)
         return shown
 
+    def cut_off(self) -> None:
+        """End an answer that does not end. What it calls for is incomplete."""
+        self._stop = "length"
+        self._calls.clear()
+
     def reply(self) -> ModelReply:
         """Return the whole answer, after the end of the stream. A refusal has no text, but its reason in the message's
         metadata."""
@@ -213,7 +219,7 @@ class OpenAIAnswer:
     def _grow(self, delta: Mapping[str, Any]) -> str:
         for key in ("reasoning_content", "reasoning"):
             if isinstance(delta.get(key), str):
-                self._characters += len(delta[key])
+                self.count_hidden(len(delta[key]))
         if isinstance(delta.get("refusal"), str):
             self._refusal += delta["refusal"]
         pieces = delta.get("tool_calls") or ()
@@ -239,7 +245,7 @@ class OpenAIAnswer:
         arguments = function.get("arguments")
         written = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
         call.arguments += written
-        self._characters += len(written)
+        self.count_hidden(len(written))
 
     def _call_of(self, piece: Mapping[str, Any]) -> _Call:
         """The call that a piece belongs to: by index; a new id at a known index begins another call."""
@@ -250,6 +256,7 @@ class OpenAIAnswer:
         if call is None or (call_id and call.id and call_id != call.id):
             call = _Call()
             self._calls.append(call)
+            self.count_piece(len(self._calls))
             if isinstance(index, int):
                 self._by_index[index] = call
         call.id = call.id or call_id
@@ -259,7 +266,7 @@ class OpenAIAnswer:
         taken: set[str] = set()
         return tuple(
             ToolCall(unique_call_id(call.id or "call", taken), call.name, parse_arguments(call.arguments))
-            for call in self._calls
+            for call in self._calls[:MAX_CALLS_IN_ANSWER]
         )
 
 

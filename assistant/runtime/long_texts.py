@@ -7,16 +7,13 @@ from dataclasses import replace
 
 from assistant.core.jobs import DeliveryTarget
 from assistant.core.messages import Message
-from assistant.core.model_api import ModelReply
+from assistant.core.model_api import MAX_ANSWER_CHARACTERS, ModelReply
 from assistant.core.notices import NoticeAddress, NoticeKind, NoticePlace
 from assistant.core.records import Turn
 from assistant.core.store_ports import Conversation
 from assistant.gateway.attachments import LONG_TEXT_START, long_text_file
 from assistant.gateway.notices import NoticeSender
 
-# Far above `model.max_output_tokens` of any model: without it, a server that never ends would block the event loop in
-# every step of the turn.
-MAX_ANSWER_CHARACTERS = 2_000_000
 # Encoding a message of this length blocks the loop for 3 ms; shorter ones are not worth a thread.
 _LONG = 1_000_000
 

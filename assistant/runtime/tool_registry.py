@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import json
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -23,6 +22,7 @@ from assistant.core.permissions import OWNER_ONLY_PERMISSIONS, Permissions
 from assistant.core.ports import Barrier, Tool, ToolContext, ToolEffects
 from assistant.core.quoting import FAILURE_PREFIX, quote_text, replace_unsendable
 from assistant.core.telemetry import NULL_TRACER, Tracer
+from assistant.core.text import parse_json
 
 log = get_logger(__name__)
 
@@ -120,7 +120,7 @@ class ToolRegistry:
             return call
         if isinstance(arguments, str):  # some models send them as a JSON string
             try:
-                arguments = json.loads(arguments)
+                arguments = parse_json(arguments)
             except ValueError:
                 return call
         return replace(call, name=name, arguments=arguments) if isinstance(arguments, Mapping) else call

@@ -23,6 +23,7 @@ from assistant.core.dataclass import dataclass
 from assistant.core.errors import BudgetExceeded, ModelError
 from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
 from assistant.core.model_api import (
+    MAX_ANSWER_CHARACTERS,
     OFFLINE_MODEL,
     CallPurpose,
     Fallback,
@@ -42,7 +43,7 @@ from assistant.gateway.notices import NoticeSender
 from assistant.runtime.approvals import ApprovalGate, ApprovalService
 from assistant.runtime.context_window import ContextWindow
 from assistant.runtime.current_models import CurrentModels
-from assistant.runtime.long_texts import MAX_ANSWER_CHARACTERS, announce_long_text, cut_endless_answer, prepare_if_long
+from assistant.runtime.long_texts import announce_long_text, cut_endless_answer, prepare_if_long
 from assistant.runtime.secret_notice import announce_secret
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn_deliveries import deliveries_of_turn, schedule_heading

@@ -30,6 +30,7 @@ def home_lock(home: Path, role: LockRole = "command") -> Iterator[None]:
 
     Raises `HomeLocked` (naming the holder, or a daemon that waits for it) or `HomeError` (not writable)."""
     file = _open_lock(home, _LOCK)
+    logs = _open_logs(home)
     try:
         holder = None if role == "daemon" else _claimant(home)
         if holder is not None or not _try_lock(file):
@@ -37,9 +38,16 @@ def home_lock(home: Path, role: LockRole = "command") -> Iterator[None]:
                 f"Process {holder or lock_holder(home) or '?'} uses the data folder {home} already. "
                 "Talk to it with `assistant chat`, or stop it with `assistant stop`."
             )
+        if not _try_lock_logs(logs):
+            raise HomeLocked(
+                f"Another process uses the data folder {home} already, but {home / 'run'} was removed or replaced. "
+                "Stop that process, then start again."
+            )
         _write_holder(file, home / _LOCK, role)
         yield
     finally:
+        if logs is not None:
+            os.close(logs)
         os.close(file)
 
 
@@ -57,7 +65,7 @@ def claim_home(home: Path) -> Iterator[None]:
         os.close(file)
 
 
-_LOCK, _CLAIM = Path("run", "lock"), Path("run", "next")
+_LOCK, _CLAIM, _LOGS = Path("run", "lock"), Path("run", "next"), Path("log")
 
 
 def _open_lock(home: Path, name: Path) -> int:
@@ -78,6 +86,23 @@ def _try_lock(file: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _open_logs(home: Path) -> int | None:
+    try:
+        return os.open(home / _LOGS, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _try_lock_logs(logs: int | None) -> bool:
+    """Lock the folder of the message logs, too, which nobody removes by mistake: else two processes would answer each
+    message once somebody cleans up `run/`. There is none before the first message, and some network file systems lock
+    no folders."""
+    try:
+        return logs is None or _try_lock(logs)
+    except OSError:
+        return True
 
 
 def _write_holder(file: int, lock: Path, role: LockRole) -> None:

@@ -12,6 +12,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
@@ -339,7 +340,9 @@ def _tiktoken_cache(environ: Mapping[str, str]) -> Path | None:
     for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if name in environ:
             return Path(environ[name]) if environ[name] else None
-    return Path(tempfile.gettempdir()) / "data-gym-cache"
+    with suppress(FileNotFoundError):  # no folder for temporary files can be written
+        return Path(tempfile.gettempdir()) / "data-gym-cache"
+    return None
 
 
 def _zone(name: str) -> ZoneInfo:

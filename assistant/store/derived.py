@@ -14,7 +14,7 @@ from sqlite_utils import Migrations
 
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.database import Database
-from assistant.store.files import sync_directory, write_file
+from assistant.store.files import require_plain_database, sync_directory, write_file
 from assistant.store.home.guard import check_database_pages
 
 SEARCH_DB, MEMORY_DB, FILES_DB = "search.db", "memory.db", "files.db"
@@ -31,6 +31,10 @@ _PARTS = ("-wal", "-shm", "")
 def open_derived(path: Path, migrations: Migrations, now: datetime) -> Database:
     """Open like `Database.open`, after checking every page. Raises `CorruptStore` if it is damaged (see `set_aside`),
     `HomeError`, `NewerSchema`, `StoreError`."""
+    try:
+        require_plain_database(path)
+    except StoreError as error:
+        raise CorruptStore(f"{error} It is made again.") from error
     # Check before migrating, which would raise arbitrary errors on a damaged database.
     if path.is_file() and path.stat().st_size and (problems := check_database_pages(path)):
         raise CorruptStore(f"{path}: {problems[0]}. It is made again.")
@@ -43,7 +47,10 @@ def set_aside(path: Path) -> None:
     try:
         for part in _PARTS:
             whole = path.with_name(path.name + part)
-            if whole.exists():
+            if whole.exists() and not whole.is_file() and not whole.is_dir():
+                # A pipe, a socket or a device has nothing to keep.
+                whole.unlink()
+            elif whole.exists():
                 whole.replace(path.with_name(path.name + _ASIDE + part))
         if not is_set_aside(path):
             write_file(path.with_name(path.name + _ASIDE), b"")

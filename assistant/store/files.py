@@ -24,7 +24,7 @@ from pathlib import Path
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import HomeError, StoreError
-from assistant.core.plain_files import FileRefused, read_plain_text
+from assistant.core.plain_files import FileRefused, open_plain_file, read_plain_text
 
 _FULL_FSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
@@ -61,7 +61,7 @@ def sync_directory(path: Path) -> None:
 
 
 def _sync_path(path: Path, flags: int) -> None:
-    descriptor = os.open(path, flags | os.O_CLOEXEC)
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         sync(descriptor)
     finally:
@@ -77,7 +77,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 def write_file(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Create or overwrite a file; its content is durable, its name not yet. Raises `OSError`."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = open_plain_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW)
     try:
         os.fchmod(descriptor, mode)
         write_all(descriptor, data)

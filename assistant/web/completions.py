@@ -121,6 +121,8 @@ class _Follower:
         self._inbox_id = inbox_id
         self._is_gone = is_gone
         self._shown = ""
+        # What came in the middle of the answer, whose sentence it would break.
+        self._later: list[Mapping[str, Any]] = []
 
     async def follow(self, attached: Terminal) -> AsyncIterator[str]:
         result = await self._control.result(self._inbox_id)
@@ -139,24 +141,43 @@ class _Follower:
                 if is_answer:
                     result = await self._control.result(self._inbox_id)
                     yield self._rest_of(result)
-                elif data["waited"] or data["inbox_id"] in (None, self._inbox_id):
-                    yield _quote(data["body"])
-                else:
+                elif not data["waited"] and data["inbox_id"] not in (None, self._inbox_id):
                     continue  # another request waits for it
-                if await self._is_gone():
+                elif self._shown:
+                    self._later.append(data)
+                    continue
+                else:
+                    yield _quote(data["body"])
+                if not await self._acknowledge(data):
                     return
-                with contextlib.suppress(UsageError):
-                    self._terminal.acknowledge(data["key"])
                 if is_answer:
+                    async for text in self._quote_later():
+                        yield text
                     return
             elif name == "idle" and result["state"] in _ENDS:
                 # Another client of the same person confirmed it.
                 yield self._rest_of(result)
+                async for text in self._quote_later():
+                    yield text
                 return
             else:
                 result = await self._control.result(self._inbox_id)
                 yield ""
         raise NoAnswer("The assistant is stopping. Your message is kept, and is answered when it runs again.")
+
+    async def _quote_later(self) -> AsyncIterator[str]:
+        for data in self._later:
+            yield "\n\n" + _quote(data["body"]).rstrip("\n")
+            if not await self._acknowledge(data):
+                return
+
+    async def _acknowledge(self, data: Mapping[str, Any]) -> bool:
+        """Confirm a delivery, unless the client is gone and may not have it."""
+        if await self._is_gone():
+            return False
+        with contextlib.suppress(UsageError):
+            self._terminal.acknowledge(data["key"])
+        return True
 
     def _rest_of(self, result: Mapping[str, Any]) -> str:
         """Return the part of the answer that was not shown yet."""

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -99,6 +99,19 @@ def test_what_is_no_plain_file_is_left_out_and_told(home: BackupHome, tmp_path: 
         }.items()
     )
     assert (tmp_path / "out" / "workspace" / "empty").is_dir()
+
+
+@pytest.mark.parametrize("take", [os.mkfifo, Path.mkdir])
+def test_what_took_the_place_of_a_database_is_told(home: BackupHome, take: Callable[[Path], None]) -> None:
+    for name in ("memory.db", "script.db"):
+        path = home.path / name
+        path.rename(path.with_name(f"{name}.aside"))
+        take(path)
+        if name == "memory.db":
+            assert "memory rebuild" in home.back_up().left_out[name]
+        else:
+            with pytest.raises(StoreError, match=r"script\.db"):
+                home.back_up()
 
 
 def test_without_the_workspace_it_says_so(home: BackupHome, tmp_path: Path) -> None:

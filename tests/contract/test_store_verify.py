@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -321,3 +322,10 @@ def test_a_record_that_a_running_daemon_has_not_indexed_yet_is_no_problem(home: 
             return True
 
         assert reading.verify(is_served=commit_meanwhile).ok
+
+
+@pytest.mark.parametrize("name", ["files.db", "log/main/old.jsonl", "mem0"])
+def test_what_took_the_place_of_a_file_is_told(home: StoreHome, name: str) -> None:
+    os.mkfifo(home.path / name)
+    problems = home.verify().problems
+    assert [problem.text for problem in problems if problem.text.startswith(f"{name} is a pipe")]

@@ -3,6 +3,7 @@ waits for it."""
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import sqlite3
@@ -50,7 +51,12 @@ def lose_a_unit(path: Path) -> None:
         db.commit()
 
 
-DAMAGE = [flip_bits, cut, write_text, Path.unlink, change_words, lose_a_unit]
+def make_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+DAMAGE = [flip_bits, cut, write_text, Path.unlink, make_pipe, change_words, lose_a_unit]
 
 
 def closed_with(path: Path, damage: Callable[[Path], None]) -> None:
@@ -119,7 +125,7 @@ async def test_an_index_that_read_further_than_the_log_goes_is_made_again(tmp_pa
         assert any("sold" in hit.text for hit in it.app.stores.history.search("sold", "owner"))
 
 
-@pytest.mark.parametrize("damage", [cut, write_text])
+@pytest.mark.parametrize("damage", [cut, write_text, make_pipe])
 async def test_a_damaged_memory_db_is_made_again_from_the_journal(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:

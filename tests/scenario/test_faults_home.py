@@ -18,7 +18,7 @@ import pytest
 import structlog
 
 from assistant.cli.logging_setup import log_to_stderr
-from assistant.core.errors import HomeError, HomeReplaced, StoreError
+from assistant.core.errors import HomeError, HomeLocked, HomeReplaced, StoreError
 from assistant.core.messages import Media
 from assistant.core.model_api import ModelRequest
 from assistant.daemon import serve_daemon
@@ -256,3 +256,19 @@ def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it
             assert is_clear(str(found.value))
         with home_lock(settings.home.path):
             build_app(settings, SteppingClock()).close()
+
+
+def test_a_second_process_is_refused_though_somebody_removed_run(tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "link"
+    elsewhere.symlink_to(home)
+    (home / "log").mkdir(parents=True)
+    with home_lock(home):
+        shutil.rmtree(home / "run")
+        for path in (home, elsewhere):
+            with pytest.raises(HomeLocked, match="run was removed or replaced"), home_lock(path):
+                pass
+        home.rename(tmp_path / "moved")
+        with pytest.raises(HomeLocked), home_lock(tmp_path / "moved"):
+            pass
+    with home_lock(tmp_path / "moved"):
+        pass

@@ -147,6 +147,9 @@ async def test_what_took_the_place_of_a_memory_file_is_told_whether_anything_run
         stored = stored_status(it.app.settings, it.app.stores, it.clock())["problems"]
         assert stored[0] == told
         assert re.search(r"/PERSONA\.md is (a directory|not a plain file)\..* remove it", stored[1])
+        os.mkfifo(tmp_path / "odd")
+        assert any(line.startswith("odd is a pipe") for line in it.app.status()["problems"])
+        (tmp_path / "odd").unlink()
         remove(tmp_path / "MEMORY.md")
 
 

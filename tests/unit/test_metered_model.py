@@ -12,6 +12,7 @@ from assistant.core.errors import ModelError
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import (
     CallPurpose,
+    HiddenProgress,
     ModelEvent,
     ModelLimits,
     ModelNotice,
@@ -169,3 +170,23 @@ async def test_leaving_at_the_notice_leaves_no_reservation_open(ledger: InMemory
     async with aclosing(metered(UsageModel(name="unheard-of"), ledger).stream(make_request("hi"))) as events:
         assert isinstance(await anext(events), ModelNotice)
     assert not ledger.open
+
+
+async def test_what_nobody_is_shown_of_an_aborted_answer_is_billed(ledger: InMemoryLedger) -> None:
+    model = UsageModel(HiddenProgress(4_000))
+    asking = asyncio.create_task(call_model(metered(model, ledger)))
+    await model.waiting.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert [bill.output for bill in ledger.settled] == [1_000]
+
+
+async def test_an_answer_that_never_ends_is_given_up_and_billed(
+    ledger: InMemoryLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assistant.models.metered._LONGEST_CALL_SECONDS", 0)
+    model = UsageModel(TextDelta("still"))
+    error = await call_model(metered(model, ledger))
+    assert error.kind == "network" and "did not end" in str(error)
+    assert [bill.prompt for bill in ledger.settled] == [PROMPT] and not ledger.open

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from assistant.core.model_api import ModelReply
+from assistant.core.model_api import MAX_CALLS_IN_ANSWER, HiddenProgress, ModelReply
 from assistant.models import anthropic_format, openai_format
-from assistant.models.encoding import MalformedProviderData, parse_arguments
+from assistant.models.encoding import INVALID_JSON, MalformedProviderData, parse_arguments
 
 KEYS = st.sampled_from(
     re.findall(
@@ -95,6 +95,46 @@ def test_any_chunks_make_a_reply_or_are_garbled(chunks: list[dict[str, Any]]) ->
 @given(st.text() | st.sampled_from(["NaN", "[1]", "{", '{"a": 1}', '"x"', "[" * 100_000]))
 def test_any_written_arguments_are_an_object(written: str) -> None:
     assert isinstance(parse_arguments(written), dict)
+
+
+@pytest.mark.parametrize("levels", [65, 900, 100_000])
+def test_arguments_within_many_others_are_kept_as_they_were_written(levels: int) -> None:
+    """Each later step of the conversation would fail at them, with every message that follows."""
+    written = '{"a": ' + "[" * levels + "]" * levels + "}"
+    assert parse_arguments(written) == {INVALID_JSON: written}
+    assert parse_arguments('{"a": [[{"b": 1}]]}') == {"a": [[{"b": 1}]]}
+
+
+def test_calls_without_end_are_cut_off() -> None:
+    call = {"index": 0, "id": "", "function": {"name": "look", "arguments": "{}"}}
+    many_calls = [{"choices": [{"delta": {"tool_calls": [call | {"index": at}]}}]} for at in range(20_000)]
+    answer = openai_format.OpenAIAnswer("m", lambda: 7)
+    taken = sum(not answer.is_endless and answer.feed(chunk) == "" for chunk in many_calls)
+    assert taken < 12_000 and answer.is_endless
+    assert len(answer.reply().message.tool_calls) == MAX_CALLS_IN_ANSWER
+    answer.cut_off()
+    assert answer.finished and answer.reply().stop == "max_tokens" and not answer.reply().message.tool_calls
+    blocks = [block(at, type="tool_use", id=f"c{at}", name="look") for at in range(200)]
+    assert len(claude([START, *blocks, STOP])[1].message.tool_calls) == MAX_CALLS_IN_ANSWER
+
+
+@pytest.mark.parametrize("thinking", [True, False])
+def test_thinking_and_arguments_without_end_are_cut_off_and_billed(thinking: bool) -> None:
+    opened = block(0, type="thinking") if thinking else block(0, type="tool_use", id="c", name="look")
+    answer = anthropic_format.AnthropicAnswer("m")
+    kind = {"type": "thinking_delta", "thinking": "x" * 100_000}
+    kind = kind if thinking else {"type": "input_json_delta", "partial_json": "x" * 100_000}
+    events = [START, opened, *[delta(0, **kind)] * 30]
+    hidden = 0
+    for event in events:
+        hidden += sum(it.characters for it in answer.progress(answer.feed(event)) if isinstance(it, HiddenProgress))
+        if answer.is_endless:
+            break
+    assert hidden == 2_100_000
+    answer.cut_off()
+    reply = answer.reply()
+    assert (reply.stop, reply.message.tool_calls, reply.message.thinking) == ("max_tokens", (), ())
+    assert reply.usage.output == 525_000
 
 
 def test_two_texts_of_one_answer_are_two_paragraphs() -> None:

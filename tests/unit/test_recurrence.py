@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.agenda.recurrence import (
+    _move_towards,
     describe_recurrence,
     first_due,
     next_due,
@@ -112,6 +113,27 @@ def test_a_rule_goes_on_from_any_of_its_times_as_from_its_first(rule: str, zone:
     for slot, following in pairwise(slots):
         assert first_due(spec, home, slot.at) == following
         assert next_due_after(spec, home, first, slot.at) == following
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "FREQ=MINUTELY;INTERVAL=7",
+        "FREQ=HOURLY;INTERVAL=5;BYDAY=MO,SA",
+        "FREQ=DAILY;INTERVAL=3;BYHOUR=8,20",
+        "FREQ=WEEKLY;INTERVAL=2;BYDAY=SU,WE",
+        "FREQ=WEEKLY;INTERVAL=3;WKST=SU;BYDAY=SU,SA",
+        "FREQ=MONTHLY;BYDAY=2TU",
+    ],
+)
+def test_a_rule_that_nothing_has_run_for_long_goes_on_as_if_it_had(rule: str) -> None:
+    """Found without going through every time in between, of which a year has half a million."""
+    spec = parse_rrule(rule, local("2025-12-27T10:15"))
+    after = NEW_YEAR + timedelta(days=60)
+    slots = [*dues(spec, BERLIN, NEW_YEAR, after + timedelta(days=40))]
+    assert next_due_after(spec, BERLIN, slots[0], after) == next(slot for slot in slots if slot.at > after)
+    anchor = _move_towards(local("2026-12-27T10:15"), rule, local("2025-12-27T10:15"))
+    assert rule.startswith("FREQ=MONTHLY") or anchor > local("2026-12-01T00:00")
 
 
 def test_a_rule_that_counts_ends_after_so_many() -> None:

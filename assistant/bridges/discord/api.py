@@ -117,7 +117,7 @@ async def _read_json(answer: ClientResponse) -> Any:
     raw = await answer.read()
     try:
         return json.loads(raw) if raw else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

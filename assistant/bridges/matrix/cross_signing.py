@@ -19,6 +19,7 @@ from assistant.bridges.matrix.client import MatrixClient, MatrixRefusal
 from assistant.bridges.matrix.events import api_path
 from assistant.core.dataclass import dataclass
 from assistant.core.logger import get_logger
+from assistant.core.plain_files import read_own_file
 from assistant.store.files import write_file
 
 log = get_logger()
@@ -130,7 +131,7 @@ def _create_keys(file: Path, user: str) -> SigningKeys:
 def _load_keys(file: Path, user: str) -> SigningKeys | None:
     if not file.exists():
         return None
-    stored = json.loads(file.read_text())
+    stored = json.loads(read_own_file(file))
     if stored["user"] != user:
         return None
     return SigningKeys(user, {usage: Account.from_pickle(key, _PICKLE_KEY) for usage, key in stored["keys"].items()})

@@ -31,7 +31,7 @@ _MAX_REMEMBERED = 1000
 _HELLO_SECONDS = 30.0
 _KINDS = "public_channel,private_channel,mpim,im"
 _MAX_MENTIONS = 50
-_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError)
 _Arrival = InboundMessage | MessageChange
 
 

@@ -170,7 +170,7 @@ class _Request(HTTPXRequest):
     def parse_json_payload(payload: bytes) -> dict[str, Any]:
         try:
             answer: dict[str, Any] = json.loads(payload.decode("utf-8", "replace"))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise TelegramError("an answer that is no JSON") from None
         return answer
 

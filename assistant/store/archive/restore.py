@@ -15,6 +15,7 @@ from pathlib import Path
 
 from assistant.core.archives import LogRestoreResult
 from assistant.core.errors import ArchiveUnavailable, StoreError, UsageError
+from assistant.core.plain_files import open_plain_file
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.archive.format import ArchiveHeader, DamagedArchive, check_archive, read_lines, save_archive_row
 from assistant.store.files import make_directory, sync, sync_directory, write_all
@@ -90,7 +91,7 @@ def _missing(path: Path, header: ArchiveHeader, data: bytes) -> tuple[set[int], 
         _require_continuation(header, 0, GENESIS_HASH)
         return {at for at, _ in _lines_with_offsets(header, data)}, 0
     missing, present = set(), 0
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = open_plain_file(path)
     try:
         size = os.fstat(descriptor).st_size
         _require_continuation(header, size, _hash_before(descriptor, min(header.start, size)))
@@ -151,7 +152,7 @@ def _is_another(line: bytes, on_disk: bytes) -> bool:
 
 def _write(path: Path, header: ArchiveHeader, data: bytes, missing: set[int]) -> None:
     make_directory(path.parent)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = open_plain_file(path, os.O_RDWR | os.O_CREAT)
     try:
         for at, line in _lines_with_offsets(header, data):
             if at in missing:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from assistant.core.backups import Backup, parse_backup_name
 from assistant.core.errors import StoreError, UsageError
+from assistant.core.plain_files import open_plain_file
 from assistant.store.files import make_directory, sync_directory
 
 _PARTIAL = ".nocturne-backup-"
@@ -98,7 +99,7 @@ class BackupFolder:
         run = self.home / "run"
         try:
             run.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = os.open(run / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            file = open_plain_file(run / _LOCK, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise StoreError(f"{run / _LOCK} cannot be written: {error.strerror}. Nothing was changed.") from error
         try:

@@ -69,7 +69,10 @@ def open_snapshot(home: Path) -> Iterator[HomeSnapshot]:
         readers: dict[str, Database] = {}
         damaged = []
         holders = []
-        for path in (home / name for name in BACKUP_DATABASES if (home / name).is_file()):
+        for path in (home / name for name in BACKUP_DATABASES if (home / name).exists()):
+            if path.name == _MEMORY_DB and not path.is_file():
+                damaged.append(path.name)
+                continue
             try:
                 reader = stack.enter_context(closing(Database.open_reader(path)))
                 reader.row("SELECT count(*) FROM sqlite_master")

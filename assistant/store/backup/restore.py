@@ -21,6 +21,7 @@ from pathlib import Path
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.messages import LogByteRange
+from assistant.core.plain_files import read_own_file
 from assistant.store.database import Database
 from assistant.store.files import sync_directory, sync_file
 from assistant.store.log.reader import LogFiles
@@ -118,7 +119,7 @@ def replace_home(home: Path, now: datetime, excluded: Collection[str] = (), *, w
 
 def _go_on(home: Path) -> str:
     with _explained(home):
-        marked = from_json(_RestoreMarker, (home / _MARKER).read_bytes())
+        marked = from_json(_RestoreMarker, read_own_file(home / _MARKER))
         if not marked.out:
             _move_out(home, marked)
             _mark(home, replace(marked, out=True))

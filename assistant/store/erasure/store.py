@@ -21,6 +21,7 @@ from pathlib import Path
 from assistant.core.erasure import ErasureLeftover
 from assistant.core.errors import StoreError
 from assistant.core.messages import LogByteRange
+from assistant.core.plain_files import read_own_file
 from assistant.search.finder import SourceFinder
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.calendars import CALENDARS_DB
@@ -218,7 +219,7 @@ class ErasureStore(ErasureFinder):
 
 def _read_plan(path: Path) -> ErasurePlan:
     try:
-        return replace(from_json(ErasurePlan, path.read_bytes()), note=path.name)
+        return replace(from_json(ErasurePlan, read_own_file(path)), note=path.name)
     except (OSError, ValueError) as error:
         raise StoreError(
             f"{path} cannot be read: an erasure was begun and not finished. Remove the file, then forget it again."

@@ -23,6 +23,10 @@ from assistant.store.files import sync, write_all
 
 DATABASE_NAMES = ("script.db", "character.db", "memory.db")
 _OTHERS = 0o077
+_OWN_FILES = frozenset((*DATABASE_NAMES, "search.db", "files.db", "stores.json"))
+# What reads them tells it.
+_READ_AS_TEXT = frozenset(("config.toml", "secrets.toml", "MEMORY.md", "PERSONA.md"))
+_MOVE_AWAY = "It is not read and in no backup; move it away, then restart the assistant."
 _MOST_FILES = 50_000
 # About the size of a message and its records.
 _PROBE = 1 << 16
@@ -39,7 +43,24 @@ def find_exposed_files(home: Path) -> dict[str, str]:
             if mode & _OTHERS and not stat.S_ISLNK(mode)
         }
     except OSError as error:
-        raise StoreError(f"{error.filename} cannot be read: {error.strerror}. Nothing was changed.") from error
+        raise _unreadable(error) from error
+
+
+def find_special_files(home: Path, *, deep: bool = False) -> Iterator[str]:
+    """Yield a line for each pipe, socket or device in the data folder, and for each folder in the place of a file that
+    the program keeps: nothing of that name is read, written or backed up. With `deep`, also below its folders, except
+    for the workspace, which the owner fills, and `run/`, which has the control socket. Raises `StoreError`."""
+    try:
+        for path in (path for path, _ in _walk(home, ("workspace", "run"))) if deep else home.iterdir():
+            name = path.relative_to(home).as_posix()
+            with contextlib.suppress(FileNotFoundError):
+                mode = path.stat().st_mode
+                if stat.S_ISDIR(mode) and name in _OWN_FILES:
+                    yield f"{name} is a folder, not a file. {_MOVE_AWAY}"
+                elif not stat.S_ISREG(mode) and not stat.S_ISDIR(mode) and name not in _READ_AS_TEXT:
+                    yield f"{name} is a pipe, a socket or a device, not a file. {_MOVE_AWAY}"
+    except OSError as error:
+        raise _unreadable(error) from error
 
 
 def restrict_permissions(home: Path, paths: Iterable[str]) -> None:
@@ -94,13 +115,17 @@ def has_fts5() -> bool:
         return bool(memory.execute("SELECT sqlite_compileoption_used('ENABLE_FTS5')").fetchone()[0])
 
 
-def _walk(home: Path) -> Iterator[tuple[Path, int]]:
-    """Yield path and mode of the data folder and its content, up to a limit."""
+def _unreadable(error: OSError) -> StoreError:
+    return StoreError(f"{error.filename} cannot be read: {error.strerror}. Nothing was changed.")
+
+
+def _walk(home: Path, skipped: Sequence[str] = ("workspace",)) -> Iterator[tuple[Path, int]]:
+    """Yield path and mode of the data folder and its content, up to a limit, without the `skipped` folders in it."""
     yield home, home.lstat().st_mode
     count = 0
     for folder, folders, files in os.walk(home):
-        if Path(folder) == home and "workspace" in folders:
-            folders.remove("workspace")
+        if Path(folder) == home:
+            folders[:] = [name for name in folders if name not in skipped]
         for name in (*folders, *files):
             path = Path(folder) / name
             with contextlib.suppress(FileNotFoundError):
@@ -120,9 +145,9 @@ def remember_home(home: Path, folder_list: Path) -> None:
     """Record that a data folder exists, so that its absence is noticed. Temporary folders are not recorded. Errors are
     ignored."""
     line = f"{home}\n"
-    if "\n" in str(home) or home.is_relative_to(tempfile.gettempdir()):
-        return
     with contextlib.suppress(OSError, UnicodeError):
+        if "\n" in str(home) or home.is_relative_to(tempfile.gettempdir()):
+            return
         folder_list.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with folder_list.open("a+", encoding="utf-8") as file:
             file.seek(0)

@@ -259,7 +259,7 @@ def _write(home: Path, path: Path, plan: Sequence[tuple[int, _Line]], kept: Path
 
 
 def _read(line: _Line, redacted: set[int]) -> bytes:
-    with line.path.open("rb") as file:
+    with open_own_file(line.path) as file:
         file.seek(line.span.start)
         data = file.read(line.span.end - line.span.start)
     if line.id in redacted and not is_blank_line(data):

@@ -28,6 +28,7 @@ from assistant.store.character.memory_files import MEMORY_FILE
 from assistant.store.database import Database
 from assistant.store.derived import DERIVED_DATABASES
 from assistant.store.files import TextFile
+from assistant.store.home.guard import find_special_files
 from assistant.store.home.repair_files import kept_folder
 from assistant.store.log.format import decode_record
 from assistant.store.log.rebuild import LogCopies, rebuild_log
@@ -75,6 +76,9 @@ class Verifier:
             if path.is_file():
                 with findings.collect_store_errors(path.name), closing(Database.open_reader(path)) as db:
                     _check_structure(db, findings)
+        with findings.collect_store_errors(self._home.name):
+            for line in find_special_files(self._home, deep=True):
+                findings.add("file", self._home.name, line)
         with findings.collect_store_errors(MEMORY_FILE):
             TextFile(self._home, MEMORY_FILE).read()
         return IntegrityReport(
