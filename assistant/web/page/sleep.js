@@ -41,6 +41,7 @@ export default function Sleep() {
 function One({ sleep, open, newest, done }) {
   const [changes, setChanges] = useState(null);
   const show = async () => setChanges(await read(["memory", "changes", String(sleep.id)]));
+  useEffect(() => setChanges(null), [sleep.state]);
   return html`<details open=${open}>
     <summary class="row"><span>#${sleep.id} <${Time} at=${sleep.started_at} /></span><span class="quiet small" role="status">${sleep.state}</span></summary>
     <${Markdown} of=${sleep.html} />
