@@ -1,5 +1,5 @@
-"""The page in Chromium while something that it asked for is under way: nothing is lost, doubled, or shown in a place that
-it does not belong to."""
+"""The page in Chromium while something that it asked for is under way: nothing is lost, doubled, or shown where it does
+not belong."""
 
 from __future__ import annotations
 
@@ -129,5 +129,23 @@ async def test_the_second_press_of_a_double_click_does_nothing_to_what_moved_the
             browser.run(press, 2)
             browser.run(press, 1)
             browser.wait(lambda: len(browser.find_all("li.row")) == 1)
+
+        await in_browser(look)
+
+
+async def test_a_time_that_is_refused_stays_in_its_field(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path) as it:
+        await open_page(browser, it, "#/today")
+
+        def look() -> None:
+            browser.type("input[aria-label='New reminder']", "in 10 minutes call Ada\n")
+            browser.click("button", "Move")
+            field = "const it = document.querySelector('input[type=datetime-local]');"
+            browser.run(
+                f"{field} it.value = '2020-01-01T09:00'; it.dispatchEvent(new Event('input', {{bubbles: true}}))"
+            )
+            browser.click("form button.primary", "Move")
+            browser.find("li form .problem", "past")
+            assert browser.run(f"{field} return it.value") == "2020-01-01T09:00"
 
         await in_browser(look)

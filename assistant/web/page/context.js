@@ -9,7 +9,7 @@ import { Plot } from "./plot.js";
 const NAMES = { tools: "Tools", persona: "PERSONA.md", rules: "Rules", pins: "Pinned", memory: "What is remembered", summary: "Summary", message: "Message" };
 const SHOWN = 60;
 
-export default function Context({ rest }) {
+export function Context({ rest }) {
   return html`<${Of} key=${rest[0]} session=${rest[0] || "main"} />`;
 }
 

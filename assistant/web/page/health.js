@@ -5,7 +5,7 @@ import { bytes } from "./format.js";
 import { Approvals, Listed, Run } from "./listed.js";
 import { Action, Facts, Line, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
 
-export default function Health() {
+export function Health() {
   const [status, error, reload] = useLoaded(() => get("/status"), []);
   const [shown] = useLoaded(() => run(["status"]), [status]);
   return html`<${Page} title="Health" about="What needs you, and how each part of your assistant is." waits=${!status && !error} aside=${status && html`<span class=${status.ok ? "good" : "problem"} role="status">${status.ok ? "All is well." : "Something needs you."}</span>`}>

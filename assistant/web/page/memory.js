@@ -8,7 +8,7 @@ import { Action, Editor, Markdown, Page, Problem, Tabs, Time, useLoaded, useSett
 
 const PAGE = 100;
 
-export default function Memory({ rest }) {
+export function Memory({ rest }) {
   if (rest[0] === "about") return html`<${Connections} key=${rest[1]} name=${rest[1]} />`;
   if (rest[0] === "profiles") return html`<${Profiles} />`;
   return rest[0] ? html`<${One} key=${rest[0]} reference=${rest[0]} />` : html`<${All} />`;

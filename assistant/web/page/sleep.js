@@ -6,7 +6,7 @@ import { Action, Due, Markdown, Page, Problem, Time, useLoaded } from "./parts.j
 
 const LOOK_EVERY = 1000;
 
-export default function Sleep() {
+export function Sleep() {
   const [limit, setLimit] = useState(30);
   const [loaded, error, reload] = useLoaded(() => get("/sleeps", { limit, html: true }), [limit]);
   const [forecast, setForecast] = useState(null);

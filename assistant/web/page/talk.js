@@ -87,7 +87,7 @@ function useConversation(session, place) {
   return { entries, writing, more, happened, lost, error, earlier, say, command };
 }
 
-export default function Talk({ rest }) {
+export function Talk({ rest }) {
   const [session, place] = [rest[0] || "main", rest[1] ? Number(rest[1]) : null];
   const [aside, setAside] = useState(false);
 

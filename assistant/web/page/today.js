@@ -31,7 +31,7 @@ async function loadItems(span, days) {
   return { days, items: [...seen.values()].filter((item) => days.includes(item.day)) };
 }
 
-export default function Today({ rest }) {
+export function Today({ rest }) {
   const [span, setSpan] = useState("day");
   const [date, setDate] = useState(/^\d{4}-\d\d-\d\d$/.test(rest[0]) ? rest[0] : isoDay(new Date()));
   const days = daysOf(span, date);
@@ -111,7 +111,7 @@ const dragged = (item) =>
 function Item({ item, move, reload }) {
   const [when, setWhen] = useState(null);
   const act = (...argv) => async () => (await run(argv), reload());
-  return html`<span><span class="quiet">${item.time ? clockTime(item.time) : "all day"}${item.until && ` to ${clockTime(item.until)}`}</span> ${item.text} ${item.place && html`<span class="small">${item.place}</span> `}${item.note && html`<span class="problem small">${item.note}</span> `}${item.late && html`<span class="problem small">late${item.since && ` since ${item.since}`}</span>`}
+  return html`<span><span class="quiet">${item.time ? clockTime(item.time) : "all day"}${item.until && ` to ${clockTime(item.until)}`}</span> ${item.text} ${item.place && html`<span class="small">${item.place}</span> `}${item.note && html`<span class="quiet small">${item.note}</span> `}${item.late && html`<span class="problem small">late${item.since && ` since ${item.since}`}</span>`}
       ${item.repeats && html`<span class="quiet small">${item.repeats}</span>`}</span>
     <span class="row small">
       ${item.kind === "todo" && html`<${Action} class="link" does=${act("todo", "done", String(item.id))}>Done</${Action}>`}
