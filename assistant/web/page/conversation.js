@@ -62,10 +62,10 @@ export const withSent = (entries, key, text, media) => [
   { key, role: "user", text, media, at: new Date().toISOString(), pending: true, steps: [] },
 ];
 
-/** With the id that a sent message was stored under. */
+/** With the id that a sent message was stored under, in its place: its answer may be there already. */
 export const withAccepted = (entries, key, id) => {
   const rest = entries.filter((entry) => entry.id !== id);
-  return rest.map((entry) => (entry.key === key ? { ...entry, id, pending: false } : entry));
+  return merge(rest.map((entry) => (entry.key === key ? { ...entry, id, pending: false } : entry)), []);
 };
 
 /** The recording of an answer comes after it. */
