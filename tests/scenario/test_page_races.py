@@ -94,6 +94,7 @@ async def test_a_message_whose_answer_was_lost_is_sent_once_and_what_was_typed_m
             browser.wait(lambda: browser.run("return Boolean(window.lose)"))
             browser.run("window.fetch = whole; lose()")
             browser.find("form .problem", "cannot be reached")
+            browser.find(".entry.assistant:not(.writing)", "Yes.")
             browser.type("textarea", "\n")
             browser.wait(lambda: browser.find("textarea").get_property("value") == "")
             browser.wait(lambda: words(browser) == ["Buy oil", "Yes."])
