@@ -103,7 +103,10 @@ def describe_source(
     """Raises `UsageError`."""
     has_contacts = has_contacts or place.lower().endswith(".vcf")
     kind = ("carddav" if has_contacts else "caldav") if user else ("vcard" if has_contacts else "ics")
-    taken = {source.name.casefold() for source in settings.values.calendar.sources}
+    sources = settings.values.calendar.sources
+    if known := next((it for it in sources if (it.kind, it.url, it.user) == (kind, place, user)), None):
+        raise UsageError(f"{place} is read already, as {known.name}. Nothing was changed.")
+    taken = {source.name.casefold() for source in sources}
     values = {"name": name or _free_name(place, taken), "kind": kind, "url": place, "user": user, "email": email}
     if values["name"].casefold() in taken:
         raise UsageError(f"There is a calendar {values['name']} already. Nothing was changed; choose another --name.")

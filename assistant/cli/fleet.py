@@ -13,6 +13,7 @@ import click
 from assistant.cli.fleet_servers import route, serve_homes
 from assistant.cli.fleet_tables import NO_URL, load_fleet_settings, require_name, with_tables
 from assistant.cli.home_stores import load_effective_settings
+from assistant.cli.lazy import DefaultGroup
 from assistant.cli.output import json_result, print_text
 from assistant.commands.table import Item
 from assistant.core.calendar import format_local_time
@@ -60,17 +61,14 @@ class FleetReport(Item):
     hosts: list[FleetHostReport]
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def fleet(context: click.Context) -> None:
+@click.group(cls=DefaultGroup, default="status")
+def fleet() -> None:
     """Run many homes on several machines that share a PostgreSQL server; alone it shows which home is where.
 
     When a machine dies, another one continues with its homes.
 
     > assistant fleet
     """
-    if context.invoked_subcommand is None:
-        context.invoke(status)
 
 
 @fleet.command()

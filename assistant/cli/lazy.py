@@ -30,7 +30,27 @@ _COLLECT_AFTER = 200_000
 ARGV = f"{__name__}.argv"
 
 
-class LazyGroup(click.Group):
+class DefaultGroup(click.Group):
+    """A group that does what its command `default` does, where it has one, when no command is named: bare, and with the
+    options of that command."""
+
+    def __init__(self, *args: Any, default: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, invoke_without_command=bool(default), **kwargs)
+        self.default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {name: option for option in self.params for name in option.opts if isinstance(option, click.Option)}
+        start = 0
+        while start < len(args) and (option := own.get(args[start].partition("=")[0])) is not None:
+            start += 1 if option.is_flag or "=" in args[start] else 2
+        first = args[start] if start < len(args) else ""
+        is_bare = not first or (first.startswith("-") and first not in ctx.help_option_names)
+        # While a shell asks what may follow, nothing is meant yet.
+        implied = [self.default] if self.default and is_bare and not ctx.resilient_parsing else []
+        return super().parse_args(ctx, [*args[:start], *implied, *args[start:]])
+
+
+class LazyGroup(DefaultGroup):
     """A group whose commands are imported when one is asked for; some may be its own."""
 
     def __init__(

@@ -12,6 +12,7 @@ import click
 from assistant.cli.bridge.mailbox import ask_mailbox_login
 from assistant.cli.config.change import print_changes
 from assistant.cli.home_stores import load_effective_settings
+from assistant.cli.lazy import DefaultGroup
 from assistant.cli.mail_accounts import (
     account_to_change,
     check_account,
@@ -74,9 +75,8 @@ class MailText:
     files: tuple[MailFile, ...]
 
 
-@click.group("mail", invoke_without_command=True)
-@click.pass_context
-def mail(context: click.Context) -> None:
+@click.group("mail", cls=DefaultGroup, default="list")
+def mail() -> None:
     """Your own mail: set it up, list, search and read it.
 
     The model searches and reads it for you, and sends a mail after you said yes to it. For a mailbox of the assistant's
@@ -85,11 +85,6 @@ def mail(context: click.Context) -> None:
     > assistant mail add ada@example.org
     > assistant mail list --unread
     """
-    if context.invoked_subcommand is None:
-        if own_mail_accounts(load_effective_settings(read_only=True).values.mail_account):
-            context.invoke(list_, folder="", account="", unread=False)
-        else:
-            print_text("Your mail is not set up. `assistant mail add ADDRESS` sets it up.")
 
 
 @mail.command()
@@ -205,6 +200,9 @@ def list_(folder: str, account: str, unread: bool) -> list[MailItem]:
     > assistant mail list --unread --folder Archive
     > assistant mail list --account work
     """
+    if not own_mail_accounts(load_effective_settings(read_only=True).values.mail_account):
+        print_text("Your mail is not set up. `assistant mail add ADDRESS` sets it up.")
+        return []
     return _show_found("", folder, account, unread=unread)
 
 

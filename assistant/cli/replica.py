@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from assistant.cli.home_stores import load_effective_settings
+from assistant.cli.lazy import DefaultGroup
 from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import json_result, print_remark, print_text
 from assistant.commands.table import Item
@@ -63,17 +64,14 @@ class ReplicaProof(Item):
     former_home: Path | None = None  # where the earlier content of the folder is
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def replica(context: click.Context) -> None:
+@click.group(cls=DefaultGroup, default="status")
+def replica() -> None:
     """Keep a copy of your data folder in PostgreSQL, and look after it; alone it shows its state.
 
     The copy has each message before it is acknowledged.
 
     > assistant replica
     """
-    if context.invoked_subcommand is None:
-        context.invoke(status)
 
 
 @replica.command()

@@ -8,6 +8,7 @@ import webbrowser
 import click
 
 from assistant.cli.home_stores import load_effective_settings
+from assistant.cli.lazy import DefaultGroup
 from assistant.cli.link import run_once
 from assistant.cli.output import json_result, print_remark, print_text
 from assistant.commands import web as web_commands
@@ -62,25 +63,43 @@ def _open_in_browser(home: Home, url: str) -> bool:
         return False
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def web(context: click.Context) -> None:
-    """The page, and the web API for other programs: addresses, logins, token. Without a command it shows the address.
+@click.group(cls=DefaultGroup, default="address")
+def web() -> None:
+    """The page, and the web API for other programs: address, logins, token. Without a command it shows the address.
 
-    Exits with 1 while the assistant runs and nothing listens there. docs/window.md and docs/web-api.md tell more.
+    docs/window.md and docs/web-api.md tell more.
 
     > assistant web
     > assistant web sessions
     > assistant web token
     """
-    if context.invoked_subcommand is None:
-        settings = load_effective_settings()
-        address, problem = find_address(settings)
-        print_text(address or _WEB_IS_OFF)
-        if problem:
-            print_remark(problem)
-            if not _listens(settings):
-                context.exit(int(is_home_served(settings.home.path)))
+
+
+@dataclass(frozen=True, slots=True)
+class WebAddress:
+    """Where the page and the web API are, and what there is to know of that."""
+
+    ok: bool  # false while the assistant runs and nothing listens there
+    address: str | None  # null where web.port is 0
+    problem: str
+
+
+@web.command("address")
+@json_result(WebAddress, ok=lambda found: found.ok)
+def show_address() -> WebAddress:
+    """Show where the page and the web API are.
+
+    Exits with 1 while the assistant runs and nothing listens there.
+
+    > assistant web address
+    """
+    settings = load_effective_settings()
+    address, problem = find_address(settings)
+    print_text(address or _WEB_IS_OFF)
+    if problem:
+        print_remark(problem)
+    is_missed = bool(problem) and is_home_served(settings.home.path) and not _listens(settings)
+    return WebAddress(not is_missed, address or None, problem)
 
 
 for _command in (web_commands.link, web_commands.list_sessions, web_commands.revoke):

@@ -243,11 +243,13 @@ def split_reminder(text: str) -> tuple[str, str]:
     if len(request) > _LONGEST:
         return request, ""
     before = _ONLY_TIME.match(request)
-    if before and (to := _TO.match(request[before.end() :].lstrip(",:- "))):
-        what = request[before.end() :].lstrip(",:- ")[to.end() :]
-        return what.strip(), before[0].strip(" ,")
+    after = request[before.end() :].lstrip(",:- ") if before else ""
+    if before and (to := _TO.match(after)):
+        return after[to.end() :].strip(), before[0].strip(" ,")
     for start in (match.start() for match in _WORD_STARTS.finditer(request)):
         time = _ONLY_TIME.fullmatch(request, start)
         if start and time:
             return _TO.sub("", request[:start].rstrip(" ,:-")), time[0].strip(" ,")
+    if before and after:
+        return after, before[0].strip(" ,")
     return _TO.sub("", request), ""

@@ -85,6 +85,8 @@ def _parser() -> MarkdownIt:
     parser.validateLink = lambda url: _SCHEMES.match(url) is not None  # type: ignore[method-assign] # it asks for that
     parser.add_render_rule("link_open", _link_open)
     parser.add_render_rule("image", _image)
+    parser.add_render_rule("th_open", _cell_open)
+    parser.add_render_rule("td_open", _cell_open)
     return parser
 
 
@@ -93,6 +95,16 @@ def _link_open(
 ) -> str:
     tokens[number].attrSet("rel", "noopener noreferrer")
     tokens[number].attrSet("target", "_blank")
+    return renderer.renderToken(tokens, number, options, env)
+
+
+def _cell_open(
+    renderer: RendererHTML, tokens: Sequence[Token], number: int, options: OptionsDict, env: _Environment
+) -> str:
+    """Align a cell by an attribute of its own: the page's policy refuses styles."""
+    attributes = tokens[number].attrs
+    if style := attributes.pop("style", None):
+        attributes["align"] = str(style).removeprefix("text-align:")
     return renderer.renderToken(tokens, number, options, env)
 
 

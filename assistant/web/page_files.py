@@ -1,9 +1,9 @@
 """The files of the page: read, compressed and kept in memory at first use.
 
 The content at a path with the version (a hash over all files) never changes, so browsers cache it; the page itself
-names that version, and is not cached. Nothing outside of the folder is served. Comments, indentation, and line
-breaks and spaces that mean nothing are removed, which saves a tenth of the size; all modules are served as one,
-`main.js`, apart from the plots' library.
+names that version, and is not cached. Nothing outside of the folder is served. Comments, and line breaks and spaces
+that mean nothing, are removed, which saves a tenth of the size; all modules are served as one, `main.js`, apart from
+the plots' library.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from assistant.core.dataclass import dataclass
+from assistant.web.page_condense import condense_script
 from assistant.web.page_modules import join_modules
 
 PAGE_FOLDER = Path(__file__).parent / "page"
@@ -35,20 +36,11 @@ _TYPES = {
     ".svg": "image/svg+xml",
 }
 
-
-# A comment after code; one with a quotation mark may be text, and stays.
-_REMARK = re.compile(rb" // [^\"'`\n]*$", re.MULTILINE)
-# Line breaks that neither JavaScript nor the text of a template needs.
-_BREAK = re.compile(rb"(?<=[;{(\[>])\n++|(?<!\n)\n++(?=[<})\]?:|&.])|(?<=\})\n++(?=\$\{)")
+_REMARK = re.compile(rb"/\*.*?\*/", re.DOTALL)
 # The last semicolon of a block.
 _LAST_SEMICOLON = re.compile(rb";(?=\s*\})")
 # Spaces of a style sheet, and the zero before a decimal point.
 _AROUND = re.compile(rb"(?<!\s)\s+(?=[{};,>])|(?<=[{};,>:])\s+|(?<=[ :(])0(?=\.\d)")
-# Spaces that code does not need; no text of the page has them (`tests/unit/test_page_modules.py`).
-SPACED = re.compile(
-    rb" (=>|===|!==|&&|\|\||\?\?|[=?:])(?: |(?=\n))|(\{) (?=\S)|(?<=\S) (\})"
-    rb"|(?<=\)) (?=\{)|(?<=\bif) (?=\()| (?=/>)"
-)
 # With deflate's smaller tables: for these files the result is smaller.
 _MEMORY_LEVEL = 7
 
@@ -81,14 +73,13 @@ def load_page_files() -> PageFiles:
         for path in sorted(PAGE_FOLDER.rglob("*"))
         if path.suffix in _TYPES
     }
-    contents = {name: _condensed(name, content) for name, content in contents.items()}
-    contents[_STYLE] = contents.pop(_PLOTS_STYLE) + contents[_STYLE]
+    contents[_STYLE] = contents.pop(_PLOTS_STYLE) + _condense_style(contents[_STYLE])
+    contents[_WORKER] = condense_script(contents[_WORKER].decode()).encode()
     # The plots' library is a plain script, which the page loads with the first plot.
     apart = (_PLOTS, _WORKER)
     modules = {name: content for name, content in contents.items() if name.endswith(".js") and name not in apart}
     joined = join_modules({name: content.decode() for name, content in modules.items()}, _ENTRY)
-    whole = _BREAK.sub(b"", joined.encode())
-    contents = {name: content for name, content in contents.items() if name not in modules} | {_ENTRY: whole}
+    contents = {name: content for name, content in contents.items() if name not in modules} | {_ENTRY: joined.encode()}
     digest = hashlib.sha256()
     for name, content in contents.items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
@@ -99,21 +90,9 @@ def load_page_files() -> PageFiles:
     return PageFiles(version, _page_file(_INDEX, index), worker, files)
 
 
-def _condensed(name: str, content: bytes) -> bytes:
-    """Remove from our own files what only people read; libraries are unchanged."""
-    if name.startswith("vendor/") or not name.endswith((".js", ".css")):
-        return content
-    kept, is_comment = [], False
-    for line in (line.strip(b" \t") for line in content.splitlines(keepends=True)):
-        is_closed = line.rstrip().endswith(b"*/")
-        is_comment = is_comment or (line.startswith(b"/*") and (is_closed or b"*/" not in line))
-        if not (is_comment or line.startswith(b"//")):
-            kept.append(line)
-        is_comment = is_comment and not is_closed
-    joined = b"".join(kept)
-    if name.endswith(".css"):
-        return _LAST_SEMICOLON.sub(b"", _AROUND.sub(b"", joined))
-    return _LAST_SEMICOLON.sub(b"", SPACED.sub(rb"\1\2\3", _REMARK.sub(b"", joined)))
+def _condense_style(content: bytes) -> bytes:
+    """Without what only people read."""
+    return _LAST_SEMICOLON.sub(b"", _AROUND.sub(b"", _REMARK.sub(b"", content)).strip())
 
 
 def _page_file(name: str, content: bytes) -> PageFile:

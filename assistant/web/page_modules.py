@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from assistant.web.page_condense import condense_script
+
 _NAMED = re.compile(r'^import \{([^{}]+)\} from "\./([\w/-]+\.js)";\n', re.MULTILINE)
 _LATER = re.compile(r'\bimport\("\./([\w/-]+\.js)"\)')
 _DECLARED = re.compile(r"^export (default )?((?:async )?function|const|class) (\w+)", re.MULTILINE)
@@ -55,6 +57,8 @@ def _wrapped(name: str, text: str, used: frozenset[str]) -> str:
     text = _LISTED.sub("", _DECLARED.sub(r"\2 \3", text))
     if left := _LEFT.search(text):
         raise ValueError(f"{name}: this form of a module is not known: {left[0]}")
+    if not name.startswith("vendor/"):
+        text = condense_script(text)  # libraries come condensed
     given = f"return{{{','.join(exported)}}}" if exported else ""
     return f"const {_variable(name)}=(()=>{{\n{text}\n{given}}})();\n"
 

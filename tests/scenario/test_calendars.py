@@ -198,6 +198,8 @@ def test_calendar_commands_in_a_shell_add_list_and_remove(tmp_path: Path) -> Non
     (home / "config.toml").unlink()
     added = run_assistant(home, "calendar", "add", str(tmp_path / "own.ics"), "--name", "Mine", "--json")
     assert json.loads(added.out) == {"name": "Mine", "kind": "ics", "found": ["5 events"]}
+    again = run_assistant(home, "calendar", "add", str(tmp_path / "own.ics"))
+    assert "is read already, as Mine. Nothing was changed" in one_line_error(again)
     refused = run_assistant(home, "calendar", "add", str(tmp_path / "missing.ics"))
     assert "Nothing was changed" in one_line_error(refused)
     assert refused.returncode == 2

@@ -109,6 +109,22 @@ class Browser:
         )
         self.driver.execute_async_script(script, quiet_milliseconds)
 
+    def hold_answers(self, pattern: str) -> None:
+        """Keep what the page asks for at addresses with this pattern from it, until `release_answers`."""
+        self.driver.execute_script(
+            "window.held = []; window.askedFor ??= window.fetch; const held = new RegExp(arguments[0]);"
+            "window.fetch = async (...all) => { const answer = await askedFor(...all);"
+            "if (held.test(all[0])) await new Promise(go => window.held.push(go)); return answer }",
+            pattern,
+        )
+
+    def held_answers(self) -> int:
+        """How many wait now."""
+        return int(self.driver.execute_script("return window.held.length"))
+
+    def release_answers(self) -> None:
+        self.driver.execute_script("window.fetch = askedFor; window.held.splice(0).forEach(go => go())")
+
     def has_question(self) -> bool:
         """Whether the page asks for a yes."""
         try:

@@ -91,6 +91,26 @@ def test_every_command_that_has_a_result_prints_json_whose_shape_is_in_the_refer
     assert [name for name in commands if name not in WITHOUT_JSON and f"- `{name}`: " not in reference] == []
 
 
+@pytest.mark.parametrize(
+    "name", [name for name, command in EVERY.items() if isinstance(command, click.Group) and name != "assistant"]
+)
+def test_every_group_alone_does_what_one_of_its_commands_does_and_takes_its_options(name: str) -> None:
+    group = EVERY[name]
+    assert isinstance(group, click.Group)
+    context = group.make_context(name, ["--json"])
+    words = [*context._protected_args, *context.args]
+    implied = EVERY[f"{name} {words[0]}"]
+    assert words[1:] == ["--json"] and any("--json" in option.opts for option in implied.params)
+    assert group.make_context(name, [])._protected_args == words[:1]
+
+
+def test_options_of_a_group_stay_before_the_command_that_is_implied() -> None:
+    service = EVERY["assistant service"]
+    context = service.make_context("service", ["--system", "--name", "two", "--json"])
+    assert [*context._protected_args, *context.args] == ["status", "--json"]
+    assert context.params == {"system": True, "name": "two"}
+
+
 def test_the_menu_names_each_command_once_in_the_order_of_the_reference() -> None:
     shown = CliRunner().invoke(assistant, ["--help"]).output
     listed = [line.split()[0] for line in shown.partition("Talk:")[2].splitlines() if line.startswith("  ")][:-1]

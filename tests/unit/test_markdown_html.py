@@ -72,6 +72,12 @@ def test_tables_code_lists_and_mathematics_are_shown_as_such() -> None:
     assert "<table>" in html and '<span class="mi">1</span>' in html and "<li>one</li>" in html and "<msup>" in html
 
 
+def test_columns_are_aligned_without_a_style_that_the_page_refuses() -> None:
+    html = render_html("| a | b | c |\n|-|-:|:-:|\n| 1 | 2 | 3 |")
+    assert '<th align="right">b</th>' in html and '<td align="center">3</td>' in html and "<td>1</td>" in html
+    assert "style" not in html
+
+
 def test_prices_are_no_mathematics() -> None:
     assert "<math" not in render_html("It costs $5 and $6 a day.")
 

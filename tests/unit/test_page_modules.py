@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from assistant.web.page_files import PAGE_FOLDER, SPACED
+from assistant.web.page_condense import condense_script
+from assistant.web.page_files import PAGE_FOLDER
 from assistant.web.page_modules import join_modules
 
 MODULES = {
@@ -21,7 +22,7 @@ def test_each_module_runs_once_after_what_it_imports_and_keeps_its_names() -> No
     joined = join_modules(MODULES, "main.js")
     order = ["lib_small", "words", "later", "main"]
     assert re.findall(r"^const \$(\w+)=", joined, re.MULTILINE) == order
-    assert "const{one:first}=$lib_small;" in joined and "return{one:a}" in joined
+    assert "let{one:first}=$lib_small;" in joined and "return{one:a}" in joined
     assert "return{default:Later}" in joined and "Promise.resolve($later)" in joined
 
 
@@ -38,10 +39,30 @@ def test_a_circle_and_an_unknown_form_are_refused() -> None:
             join_modules({"main.js": f"{form}\n"}, "main.js")
 
 
-def test_no_text_of_the_page_has_the_spaces_that_are_removed_from_its_code() -> None:
-    for path in PAGE_FOLDER.glob("*.js"):
-        texts = re.findall(rb'"[^"\n]*"|>[^<>`${}\n]+</', path.read_bytes())
-        assert [text for text in texts if SPACED.search(text)] == [], path.name
+CONDENSED = {
+    "const one = (it) => it ?? [1, 2]; // a remark": "let one=it=>it??[1,2];",
+    'let text = "a, b // c /* d */ \\" e" ;': 'let text="a, b // c /* d */ \\" e";',
+    "/** What it is. */\nfunction name(a, b) {\n  return a / 2 + b / 3;\n}\n": "function name(a,b){return a/2+b/3}",
+    'const it = /^[/" ]+, (x)$/.test(a) && /\\/ {2}/.exec(b);': 'let it=/^[/" ]+, (x)$/.test(a)&&/\\/ {2}/.exec(b);',
+    "html`<p>One, two: ${ a ? { b: 1 } : `c, ${ d }`} = e\n  f</p>\n  <${ G } />`;": (
+        "html`<p>One, two: ${a?{b:1}:`c, ${d}`} = e\nf</p><${G}/>`;"
+    ),
+    "const a = { b: true, c: d === false || undefined };": "let a={b:!0,c:d===!1||void 0};",
+    "html`<a\n  class=${ b }\n  href=${ c }\n>\n  ${ d }\n</a>`": "html`<a\nclass=${b}\nhref=${c}>${d}</a>`",
+    "call((a), (b) => { const { c } = b; throw new Error(`\\`${c}`) });": (
+        "call((a),b=>{let{c}=b;throw new Error(`\\`${c}`)});"
+    ),
+}
+
+
+@pytest.mark.parametrize("script", CONDENSED)
+def test_what_only_people_read_is_taken_out_of_code_and_no_text_is_changed(script: str) -> None:
+    assert condense_script(script).strip() == CONDENSED[script]
+
+
+def test_a_template_without_an_end_is_refused() -> None:
+    with pytest.raises(ValueError, match="no end"):
+        condense_script("html`<p>${a}")
 
 
 def test_every_module_of_the_page_is_in_it() -> None:

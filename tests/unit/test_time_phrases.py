@@ -168,6 +168,11 @@ def test_words_that_are_left_over_are_never_passed_over(when: str, repeat: str) 
         ("read the paper about the weekend", ("read the paper about the weekend", "")),
         ("call mum in 20 minutes and dad in 30", ("call mum in 20 minutes and dad in 30", "")),
         ("remind me to call mum", ("call mum", "")),
+        ("tomorrow at 9 call Ada", ("call Ada", "tomorrow at 9")),
+        ("every monday at 10: water plants", ("water plants", "every monday at 10")),
+        ("monday meeting tomorrow at 9", ("monday meeting", "tomorrow at 9")),
+        ("2 eggs for breakfast", ("2 eggs for breakfast", "")),
+        ("tomorrow", ("tomorrow", "")),
     ],
 )
 def test_what_is_told_apart_from_when(text: str, parts: tuple[str, str]) -> None:

@@ -15,6 +15,7 @@ import click
 from pydantic import SecretStr
 
 from assistant.cli.config.command import unknown_setting_error
+from assistant.cli.lazy import DefaultGroup
 from assistant.cli.output import is_utf8, json_result, print_remark, print_text
 from assistant.cli.setup.answers import read_setting_answer
 from assistant.core.dataclass import dataclass
@@ -240,16 +241,13 @@ class SecretRow:
     origin: str | None
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def secret(context: click.Context) -> None:
+@click.group(cls=DefaultGroup, default="list")
+def secret() -> None:
     """Store API keys, passwords and tokens. They are never printed. Without a command it lists them.
 
     > assistant config secret set ANTHROPIC_API_KEY
     > assistant config secret list
     """
-    if context.invoked_subcommand is None:
-        context.invoke(list_secrets)
 
 
 @secret.command("set")

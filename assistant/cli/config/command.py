@@ -42,9 +42,8 @@ def _load(name: str) -> click.Command:
     return command
 
 
-@click.group(cls=LazyGroup, names=_NAMES, load=_load, invoke_without_command=True)
-@click.pass_context
-def config(context: click.Context) -> None:
+@click.group(cls=LazyGroup, names=_NAMES, load=_load, default="show")
+def config() -> None:
     """Show and change the settings. Without a command it shows them all.
 
     They are in config.toml of your data folder (`assistant config path`); a variable such as
@@ -53,8 +52,6 @@ def config(context: click.Context) -> None:
     > assistant config show
     > assistant config set budget.daily_usd 2
     """
-    if context.invoked_subcommand is None:
-        context.invoke(show)
 
 
 @config.command()

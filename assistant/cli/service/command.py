@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from assistant.cli.lazy import DefaultGroup
 from assistant.cli.output import json_result, print_remark, print_text
 from assistant.cli.service.install import (
     DEFAULT_SERVICE_NAME,
@@ -73,7 +74,7 @@ class ServiceReport:
     page: str | None  # where the running assistant serves its page
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=DefaultGroup, default="status")
 @click.option("--system", is_flag=True, help="A system unit with its own user (systemd; needs root).")
 @click.option("--name", default=DEFAULT_SERVICE_NAME, show_default=True, help="Another name, for a second data folder.")
 @click.pass_context
@@ -89,8 +90,6 @@ def service(context: click.Context, system: bool, name: str) -> None:
     if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or not name.isascii():
         raise UsageError(f"{name!r} is not a service name: use letters, digits, '-', '_' and '.'. Nothing was done.")
     context.obj = _ServiceOptions(system, name.removesuffix(".service"))
-    if context.invoked_subcommand is None:
-        context.invoke(show_status)
 
 
 @service.command()

@@ -44,13 +44,14 @@ export const type = (text, session) => ask("POST", "/commands", { body: { text, 
 /** The value of a command that only reads. */
 export const read = async (argv, session) => (await run(argv, session)).value;
 
-/** Run a command; a person is asked where it needs a yes. Gives null where they said no. */
+/** Run a command; a person is asked where it needs a yes, and after a no whether to do what a no stands for. Gives null
+ * where nothing was done. */
 export async function runAsked(argv, session) {
   const answer = await run(argv, session);
   if (!answer.confirmation) return answer;
   const { question, argv: agreed, otherwise } = answer.confirmation;
   const yes = window.confirm([answer.text, question].filter(Boolean).join("\n\n"));
-  if (!yes && !otherwise) return null;
+  if (!yes && !(otherwise && window.confirm("Go on without that? Cancel changes nothing."))) return null;
   return run(yes ? agreed : otherwise, session);
 }
 

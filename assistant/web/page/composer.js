@@ -1,6 +1,6 @@
 /** What a person types, with completion of commands, and the files, pictures and voice notes that go with it. */
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
-import { run } from "./api.js";
+import { newId, run } from "./api.js";
 import { Problem } from "./parts.js";
 
 const LARGEST = 40 * 1024 * 1024;
@@ -14,12 +14,26 @@ const readBase64 = (file) =>
     reader.readAsDataURL(file);
   });
 
-async function attachmentOf(file) {
+/** What a file is shown as; it is read when it is sent. */
+export function attachmentOf(file) {
   if (file.size > LARGEST) throw new Error(`${file.name} is larger than 40 MB. It was not attached.`);
   const mime = file.type.split(";")[0] || "application/octet-stream";
   const preview = /^(image|audio)\//.test(mime) ? URL.createObjectURL(file) : null;
-  return { mime, name: file.name, size: file.size, data: await readBase64(file), preview };
+  return { mime, name: file.name, size: file.size, file, preview };
 }
+
+const drafts = new Map();
+
+/** What is typed and attached in a conversation: kept while another page is looked at. `change` is given what there is,
+ * also after the page was left. */
+export function useDraft(session) {
+  const [, show] = useState();
+  const now = () => drafts.get(session) ?? { text: "", files: [] };
+  return [now(), (change) => show(drafts.set(session, change(now())) && {})];
+}
+
+/** A draft that comes back, and what was typed meanwhile. */
+export const withMore = (back, { text, files }) => (text || files.length ? { text: [back.text, text].filter(Boolean).join("\n"), files: [...back.files, ...files] } : back);
 
 /** The commands that begin with what was typed; loaded once. */
 function useCommands(text) {
@@ -27,20 +41,25 @@ function useCommands(text) {
   useEffect(() => {
     const typed = /^\/[a-z ]*$/i.test(text);
     if (!typed) return setFound([]);
+    let left = false;
     commands ??= run(["help"]).then((answer) => answer.value.commands);
-    commands.then((all) => setFound(all.filter((it) => it.name.startsWith(text.toLowerCase()) && it.name !== text).slice(0, 8)), () => {});
-    return undefined;
+    commands.then(
+      (all) => left || setFound(all.filter((it) => it.name.startsWith(text.toLowerCase()) && it.name !== text).slice(0, 8)),
+      () => (commands = null),
+    );
+    return () => (left = true);
   }, [text]);
   return found;
 }
 
-function useRecorder(attach, fail) {
+function useRecorder(attach, fail, isShown) {
   const [recorder, setRecorder] = useState(null);
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {
     if (!recorder) return undefined;
     const timer = setInterval(() => setSeconds((was) => was + 1), 1000);
-    return () => (clearInterval(timer), setSeconds(0));
+    // Also where the page is left: no microphone stays on, and the recording is kept.
+    return () => (clearInterval(timer), setSeconds(0), recorder.state === "recording" && recorder.stop());
   }, [recorder]);
   const start = async () => {
     const sound = await navigator.mediaDevices.getUserMedia({ audio: true });
@@ -53,61 +72,60 @@ function useRecorder(attach, fail) {
       attach([new File(pieces, "voice-note.webm", { type: recording.mimeType })], { voice: true });
     };
     recording.start();
-    setRecorder(recording);
+    if (isShown()) setRecorder(recording);
+    else recording.stop();
   };
   return [recorder, `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`, () => (recorder ? recorder.stop() : start().catch(() => fail(new Error("The microphone cannot be used."))))];
 }
 
-export function Composer({ submit, draft, setDraft, running, stop }) {
-  const [files, setFiles] = useState([]);
+export function Composer({ submit, draft: { text, files, key }, change, running, stop }) {
+  const type = (words) => change((was) => ({ text: words, files: was.files }));
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const [over, setOver] = useState(false);
   const [chosen, setChosen] = useState(0);
   const box = useRef(null);
   const picker = useRef(null);
-  const found = useCommands(draft);
+  const found = useCommands(text);
   const [unwanted, setUnwanted] = useState(null);
-  const offered = unwanted === draft ? [] : found;
+  const offered = unwanted === text ? [] : found;
 
   useEffect(() => {
     box.current.style.height = "auto";
     box.current.style.height = `${Math.min(box.current.scrollHeight, 260)}px`;
-  }, [draft]);
+  }, [text]);
   useEffect(() => box.current.focus(), []);
-  useEffect(() => setChosen(0), [draft]);
+  useEffect(() => setChosen(0), [text]);
 
-  const attach = async (list, about = {}) => {
+  const attach = (list, about) => {
     setError(null);
     try {
-      const added = await Promise.all([...list].map(async (file) => ({ ...(await attachmentOf(file)), ...about })));
-      setFiles((was) => [...was, ...added]);
+      const added = [...list].map((file) => ({ ...attachmentOf(file), ...about }));
+      change((was) => ({ text: was.text, files: [...was.files, ...added] }));
     } catch (failure) {
       setError(failure);
     }
   };
-  const [recorder, lasted, record] = useRecorder(attach, setError);
+  const [recorder, lasted, record] = useRecorder(attach, setError, () => box.current);
 
   const send = async () => {
-    const text = draft.trim();
-    if (busy || (!text && !files.length)) return;
+    if (busy || (!text.trim() && !files.length)) return;
+    const sent = { text, files, key: key ?? newId() };
     setBusy(true);
     setError(null);
-    setDraft("");
-    setFiles([]);
+    change(() => ({ text: "", files: [] }));
     try {
-      await submit(text, files);
+      await submit(text.trim(), await Promise.all(files.map(async (it) => ({ ...it, data: await readBase64(it.file) }))), sent.key);
     } catch (failure) {
       setError(failure);
-      setDraft(text);
-      setFiles(files);
+      change((was) => withMore(sent, was));
     } finally {
       setBusy(false);
     }
   };
 
   const complete = (entry) => {
-    setDraft(`${entry.name} `);
+    type(`${entry.name} `);
     box.current.focus();
   };
 
@@ -119,7 +137,7 @@ export function Composer({ submit, draft, setDraft, running, stop }) {
       event.preventDefault();
       complete(offered[chosen]);
     } else if (offered.length && event.key === "Escape") {
-      setUnwanted(draft);
+      setUnwanted(text);
     } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       send();
@@ -155,9 +173,9 @@ export function Composer({ submit, draft, setDraft, running, stop }) {
     ${files.length > 0 &&
     html`<ul class="attached" aria-label="Attached">
       ${files.map(
-        (file, n) => html`<li>
+        (file) => html`<li>
           ${file.preview && file.mime.startsWith("image/") ? html`<img src=${file.preview} alt=${file.name} />` : file.name}
-          <button type="button" class="link" aria-label=${`Remove ${file.name}`} onClick=${() => setFiles(files.filter((_, other) => other !== n))}>×</button>
+          <button type="button" class="link" aria-label=${`Remove ${file.name}`} onClick=${() => change((was) => ({ text: was.text, files: was.files.filter((it) => it !== file) }))}>×</button>
         </li>`,
       )}
     </ul>`}
@@ -166,14 +184,14 @@ export function Composer({ submit, draft, setDraft, running, stop }) {
       <textarea
         ref=${box}
         rows="1"
-        value=${draft}
+        value=${text}
         placeholder="Message, or /" title="/ begins a command"
         aria-label="Message"
         role=${offered.length ? "combobox" : undefined}
         aria-expanded=${offered.length ? "true" : undefined}
         aria-controls=${offered.length ? "offered" : undefined}
         aria-activedescendant=${offered.length ? `offered-${chosen}` : undefined}
-        onInput=${(event) => setDraft(event.target.value)}
+        onInput=${(event) => type(event.target.value)}
         onKeyDown=${keys}
         onPaste=${pasted}
       ></textarea>
@@ -183,7 +201,7 @@ export function Composer({ submit, draft, setDraft, running, stop }) {
       html`<button type="button" class="icon" aria-label=${recorder ? "Stop recording" : "Record a voice note"} title="Voice note" aria-pressed=${Boolean(recorder)} onClick=${record}>${recorder ? `■ ${lasted}` : "●"}</button>`}
       ${running
         ? html`<button type="button" class="primary" onClick=${() => stop().catch(setError)}>Stop</button>`
-        : html`<button type="submit" class="primary" disabled=${busy || (!draft.trim() && !files.length)}>Send</button>`}
+        : html`<button type="submit" class="primary" disabled=${busy || (!text.trim() && !files.length)}>Send</button>`}
     </div>
   </form>`;
 }

@@ -9,8 +9,11 @@ import { Plot } from "./plot.js";
 const NAMES = { tools: "Tools", persona: "PERSONA.md", rules: "Rules", pins: "Pinned", memory: "What is remembered", summary: "Summary", message: "Message" };
 const SHOWN = 60;
 
-export default function Context({ rest }) {
-  const session = rest[0] || "main";
+export function Context({ rest }) {
+  return html`<${Of} key=${rest[0]} session=${rest[0] || "main"} />`;
+}
+
+function Of({ session }) {
   const [report, error, reload] = useLoaded(() => read(["context"], session), [session]);
   const [made, madeError, reloadMade] = useLoaded(() => get("/compactions", { session, limit: 200 }), [session]);
   const [sessions] = useLoaded(() => get("/sessions", { limit: 1 }), []);
@@ -34,7 +37,7 @@ export default function Context({ rest }) {
     <p class="row"><${Run} class="" argv=${["compact"]} session=${session} then=${again} says>Compact now</${Run}></p>
     ${made?.compactions.length > 0 && html`<${Pressure} of=${made.compactions} now=${report?.tokens ?? 0} />`}
     <h2>What the model sees, in order</h2>
-    <ol class="list">${shown.map((part) => html`<${Part} part=${part} price=${price} session=${session} />`)}</ol>
+    <ol class="list">${shown.map((part) => html`<${Part} key=${part.message_id ?? part.kind} part=${part} price=${price} session=${session} />`)}</ol>
     ${parts.length > shown.length && html`<button onClick=${() => setAll(true)}>All ${number(parts.length)} parts</button>`}
     ${made?.compactions.length > 0 && html`<h2>What was compacted</h2>${made.compactions.map((it) => html`<${Compaction} key=${it.id} of=${it} done=${again} />`)}`}
   </${Page}>`;

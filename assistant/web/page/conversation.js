@@ -37,19 +37,23 @@ export function entriesOf(messages) {
 /**
  * With newer messages, each once; what was sent and is stored now takes the place of what was shown meanwhile. What a
  * delivery asks is not among the stored words: an entry that has buttons keeps its delivered words and them. What was
- * read before an answer was spoken may come after the recording did: that it is there is kept.
+ * read before an answer was spoken may come after the recording did: that it is there is kept. What is no message, as
+ * the answer of a command, keeps its place. `isGone` says which entries are shown no longer.
  */
-export function merge(entries, stored) {
+export function merge(entries, stored, isGone = () => false) {
   const shown = new Map(entries.filter((entry) => entry.id).map((entry) => [entry.id, entry]));
   const newer = stored.map((entry) => {
     const was = shown.get(entry.id);
     const { html, text, buttons } = was?.buttons?.length ? was : entry;
-    return { ...entry, html, text, buttons, spoken: entry.spoken || was?.spoken };
+    return { ...entry, key: was?.key ?? entry.key, html, text, buttons, spoken: entry.spoken || was?.spoken };
   });
   const known = new Set(newer.map((entry) => entry.id));
   const noted = (entry) => newer.some((it) => it.role === "system" && it.text.startsWith(entry.text));
-  const kept = entries.filter((entry) => !known.has(entry.id) && !(entry.role === "notice" && noted(entry)));
-  return [...kept, ...newer].sort((a, b) => (a.id ?? Infinity) - (b.id ?? Infinity));
+  const kept = entries.filter((entry) => !known.has(entry.id) && !isGone(entry) && !(entry.role === "notice" && noted(entry)));
+  let last = 0;
+  const places = new Map(entries.map((entry) => [entry.key, (last = entry.id ?? Math.floor(last) + 0.5)]));
+  const place = (entry) => entry.id ?? places.get(entry.key) ?? Infinity;
+  return [...kept, ...newer].sort((a, b) => place(a) - place(b));
 }
 
 /** With what the person just sent. */
@@ -58,10 +62,10 @@ export const withSent = (entries, key, text, media) => [
   { key, role: "user", text, media, at: new Date().toISOString(), pending: true, steps: [] },
 ];
 
-/** With the id that a sent message was stored under. */
+/** With the id that a sent message was stored under, in its place: its answer may be there already. */
 export const withAccepted = (entries, key, id) => {
   const rest = entries.filter((entry) => entry.id !== id);
-  return rest.map((entry) => (entry.key === key ? { ...entry, id, pending: false } : entry));
+  return merge(rest.map((entry) => (entry.key === key ? { ...entry, id, pending: false } : entry)), []);
 };
 
 /** The recording of an answer comes after it. */

@@ -5,12 +5,12 @@ import { bytes } from "./format.js";
 import { Approvals, Listed, Run } from "./listed.js";
 import { Action, Facts, Line, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
 
-export default function Health() {
+export function Health() {
   const [status, error, reload] = useLoaded(() => get("/status"), []);
   const [shown] = useLoaded(() => run(["status"]), [status]);
   return html`<${Page} title="Health" about="What needs you, and how each part of your assistant is." waits=${!status && !error} aside=${status && html`<span class=${status.ok ? "good" : "problem"} role="status">${status.ok ? "All is well." : "Something needs you."}</span>`}>
     <${Problem} error=${error} />
-    ${status?.problems.length > 0 && html`<ul class="list">${status.problems.map((problem) => html`<${Trouble} text=${problem} then=${reload} />`)}</ul>`}
+    ${status?.problems.length > 0 && html`<ul class="list">${status.problems.map((problem) => html`<${Trouble} key=${problem} text=${problem} then=${reload} />`)}</ul>`}
     <${Approvals} /><${Allowed} />
     <${People} />
     <${Deliveries} />
@@ -78,9 +78,9 @@ function People() {
   const [known, error, reload] = useLoaded(() => read(["people", "list"]), []);
   const accounts = (it) => it.identities.map((one) => `${one.id} on ${one.bridge}`).join(", ") || "no account";
   return html`<section><${Problem} error=${error} />
-    ${known?.waiting.length > 0 && html`<h2>Who asks to be let in</h2><ul class="list waiting">${known.waiting.map((it) => html`<li class="row"><span>${it.room && "The room "}${it.name || it.id} <span class="quiet small">${it.bridge}, <${Time} at=${it.since} />${it.locked && ", locked after wrong codes"}</span></span>
+    ${known?.waiting.length > 0 && html`<h2>Who asks to be let in</h2><ul class="list waiting">${known.waiting.map((it) => html`<li class="row" key=${it.number}><span>${it.room && "The room "}${it.name || it.id} <span class="quiet small">${it.bridge}, <${Time} at=${it.since} />${it.locked && ", locked after wrong codes"}</span></span>
       <span class="row"><${Run} argv=${["people", "pair", "allow", String(it.number)]} then=${reload}>Let in as a guest</${Run}><${Run} argv=${["people", "pair", "deny", String(it.number)]} then=${reload}>Refuse</${Run}></span></li>`)}</ul>`}
-    ${known?.people.length > 0 && html`<h2>People</h2><ul class="list people">${known.people.map((it) => html`<li class="row"><span>${it.name} <span class="quiet small">${it.role}${it.state === "denied" ? ", denied" : ""}; ${accounts(it)}</span></span>
+    ${known?.people.length > 0 && html`<h2>People</h2><ul class="list people">${known.people.map((it) => html`<li class="row" key=${it.id}><span>${it.name} <span class="quiet small">${it.role}${it.state === "denied" ? ", denied" : ""}; ${accounts(it)}</span></span>
       ${it.role === "guest" && html`<${Run} argv=${["people", it.state === "denied" ? "allow" : "deny", String(it.id)]} then=${reload}>${it.state === "denied" ? "Let in" : "Refuse"}</${Run}>`}</li>`)}</ul>`}
   </section>`;
 }

@@ -9,7 +9,7 @@ export function Listed({ title, argv, of = (value) => value, row, empty, since, 
   const rows = value === null ? [] : (of(value) ?? []);
   if (!error && value !== null && !rows.length && !empty) return null;
   return html`<section><h2>${title}</h2><${Problem} error=${error} />
-    <ul class="list">${rows.map((item) => html`<li class="row">${row(item, reload)}</li>`)}</ul>
+    <ul class="list">${rows.map((item) => html`<li class="row" key=${item.id ?? item.name ?? item.started_at}>${row(item, reload)}</li>`)}</ul>
     ${value !== null && !rows.length && html`<p class="quiet">${empty}</p>`}${children?.(reload)}</section>`;
 }
 

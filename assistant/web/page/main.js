@@ -2,18 +2,28 @@
 import { html, render, useEffect, useState } from "./vendor/preact.js";
 import { ApiError, get, logIn } from "./api.js";
 import { Problem } from "./parts.js";
+// In this order their sum is the smallest compressed.
+import { Talk } from "./talk.js";
+import { Context } from "./context.js";
+import { Sleep } from "./sleep.js";
+import { Memory } from "./memory.js";
+import { Settings } from "./settings.js";
+import { Spending } from "./spending.js";
+import { Today } from "./today.js";
+import { Setup } from "./setup.js";
+import { Health } from "./health.js";
 
-/** What each page is called, and the module that shows it; in this order their sum is the smallest compressed. */
+/** What each page is called, and what shows it. */
 const PAGES = {
-  talk: ["Talk", () => import("./talk.js")],
-  context: ["Context", () => import("./context.js")],
-  sleep: ["Sleep", () => import("./sleep.js")],
-  memory: ["Memory", () => import("./memory.js")],
-  settings: ["Settings", () => import("./settings.js")],
-  spending: ["Spending", () => import("./spending.js")],
-  today: ["Today", () => import("./today.js")],
-  setup: ["Set up", () => import("./setup.js")],
-  health: ["Health", () => import("./health.js")],
+  talk: ["Talk", Talk],
+  context: ["Context", Context],
+  sleep: ["Sleep", Sleep],
+  memory: ["Memory", Memory],
+  settings: ["Settings", Settings],
+  spending: ["Spending", Spending],
+  today: ["Today", Today],
+  setup: ["Set up", Setup],
+  health: ["Health", Health],
 };
 
 function readAddress() {
@@ -45,9 +55,7 @@ function markNav(chosen, isWell) {
 
 function Frame() {
   const [address, setAddress] = useState(readAddress);
-  const [shown, setShown] = useState(null);
   const [isWell, setWell] = useState(null);
-  const [error, setError] = useState(null);
   const [loggedOut, setLoggedOut] = useState(false);
   useEffect(() => {
     const moved = () => setAddress(readAddress());
@@ -62,19 +70,15 @@ function Frame() {
   }, []);
   useEffect(() => {
     document.title = `${PAGES[address.name][0]} · Nocturne`;
-    let left = false; // for another page, before this one was loaded
-    PAGES[address.name][1]().then((module) => left || setShown({ name: address.name, page: module.default }), setError);
     get("/status").then((status) => setWell(status.ok), () => {});
-    return () => (left = true);
   }, [address.name]);
   useEffect(() => markNav(address.name, isWell), [address.name, isWell]);
   // What had the focus may be gone with what was shown before.
   useEffect(() => {
-    if (shown && document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
-  }, [shown, address]);
+    if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+  }, [address]);
   if (loggedOut) return html`<${LoggedOut} />`;
-  return html`<${Problem} error=${error} />
-    ${shown?.name === address.name && html`<${shown.page} key=${shown.name} rest=${address.rest} />`}`;
+  return html`<${PAGES[address.name][1]} key=${address.name} rest=${address.rest} />`;
 }
 
 function LoggedOut({ error }) {
@@ -89,7 +93,6 @@ function LoggedOut({ error }) {
 }
 
 async function begin() {
-  PAGES[readAddress().name][1]().catch(() => {}); // asked for before anything else; the frame tells what went wrong
   const root = document.getElementById("page");
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault(); // the address names the page

@@ -8,7 +8,7 @@ import { Action, Editor, Markdown, Page, Problem, Tabs, Time, useLoaded, useSett
 
 const PAGE = 100;
 
-export default function Memory({ rest }) {
+export function Memory({ rest }) {
   if (rest[0] === "about") return html`<${Connections} key=${rest[1]} name=${rest[1]} />`;
   if (rest[0] === "profiles") return html`<${Profiles} />`;
   return rest[0] ? html`<${One} key=${rest[0]} reference=${rest[0]} />` : html`<${All} />`;
@@ -18,20 +18,17 @@ function All() {
   const [text, setText] = useState("");
   const asked = useSettled(text.trim());
   const [state, setState] = useState("current");
-  const [earlier, setEarlier] = useState([]);
-  const list = (...before) => read(["memory", "list", "--limit", String(PAGE), ...before, ...(state === "former" ? ["--former"] : [])]);
-  const load = () => (setEarlier([]), asked ? read(["memory", "search", "--limit", "30", "--", asked]) : list());
-  const [newest, error, reload] = useLoaded(load, [asked, state]);
-  const found = newest && [...newest, ...earlier];
-  const last = found?.at(-1);
-  const more = async () => setEarlier([...earlier, ...(await list("--before", last.memory_id ?? last.id))]);
+  const [limit, setLimit] = useState(PAGE);
+  const list = () => read(["memory", "list", "--limit", String(limit), ...(state === "former" ? ["--former"] : [])]);
+  const load = () => (asked ? read(["memory", "search", "--limit", "30", "--", asked]) : list());
+  const [found, error, reload] = useLoaded(load, [asked, state, limit]);
   return html`<${Page} title="Memory" about="What is remembered, newest first. Open one to see the words it came from." waits=${!found && !error} aside=${html`<${Views} chosen=${state} choose=${setState} />`}>
     <input type="search" value=${text} placeholder="Search what is remembered" aria-label="Search what is remembered" onInput=${(event) => setText(event.target.value)} />
     <${Problem} error=${error} />
     ${!asked && html`<${LastSleep} changed=${reload} />`}
     ${found && (asked ? html`<${List} of=${found} />` : html`<${Timeline} of=${found} />`)}
     ${found?.length === 0 && html`<p class="quiet">${asked ? "No memory was found." : html`Nothing is remembered yet. The assistant learns while it <a href="#/sleep">sleeps</a>.`}</p>`}
-    ${!asked && found?.length >= PAGE && found.length % PAGE === 0 && html`<${Action} does=${more}>Earlier ones</${Action}>`}
+    ${!asked && found?.length >= limit && html`<${Action} does=${async () => setLimit(limit + PAGE)}>Earlier ones</${Action}>`}
   </${Page}>`;
 }
 

@@ -48,7 +48,8 @@ export function useDoing(does) {
   const [error, setError] = useState(null);
   const act = async (event) => {
     event.preventDefault();
-    if (busy) return;
+    // The second press of a double click may meet what has moved into the place of the first.
+    if (busy || event.detail > 1) return;
     setBusy(true);
     setError(null);
     try {

@@ -5,7 +5,7 @@ let loading = null;
 
 function load() {
   loading ??= new Promise((resolve, reject) => {
-    const script = Object.assign(document.createElement("script"), { src: new URL("vendor/uplot.js", import.meta.url), onerror: reject });
+    const script = Object.assign(document.createElement("script"), { src: new URL("vendor/uplot.js", import.meta.url), onerror: () => reject((loading = null)) });
     script.onload = () => resolve(window.uPlot);
     document.head.append(script);
   });

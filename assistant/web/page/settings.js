@@ -6,7 +6,7 @@ import { Action, Editor, Line, Page, Problem, useLoaded } from "./parts.js";
 
 const SECTION = /^([a-z_]+)\./;
 
-export default function Settings() {
+export function Settings() {
   const [rows, error, reload] = useLoaded(() => read(["config", "show"]), []);
   const [text, setText] = useState("");
   const [said, setSaid] = useState("");

@@ -18,7 +18,7 @@ function answersOf({ provider, address, key, name }) {
   return [provider, ...(provider in ADDRESS ? [address || ADDRESS[provider]] : []), key, name, "leave", "no"];
 }
 
-export default function Setup() {
+export function Setup() {
   const [rows, error, reload] = useLoaded(() => read(["config", "show"]), []);
   const value = (key) => JSON.parse(/^".*"$/.test(it(key)) ? it(key) : JSON.stringify(it(key)));
   const it = (key) => (rows ?? []).find((row) => row.key === key)?.value ?? "";

@@ -6,7 +6,7 @@ import { Action, Due, Markdown, Page, Problem, Time, useLoaded } from "./parts.j
 
 const LOOK_EVERY = 1000;
 
-export default function Sleep() {
+export function Sleep() {
   const [limit, setLimit] = useState(30);
   const [loaded, error, reload] = useLoaded(() => get("/sleeps", { limit, html: true }), [limit]);
   const [forecast, setForecast] = useState(null);
@@ -41,6 +41,7 @@ export default function Sleep() {
 function One({ sleep, open, newest, done }) {
   const [changes, setChanges] = useState(null);
   const show = async () => setChanges(await read(["memory", "changes", String(sleep.id)]));
+  useEffect(() => setChanges(null), [sleep.state]);
   return html`<details open=${open}>
     <summary class="row"><span>#${sleep.id} <${Time} at=${sleep.started_at} /></span><span class="quiet small" role="status">${sleep.state}</span></summary>
     <${Markdown} of=${sleep.html} />

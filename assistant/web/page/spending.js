@@ -7,7 +7,7 @@ import { Plot } from "./plot.js";
 
 const BY = [["day", "Day"], ["model", "Model"], ["kind", "Kind"], ["session", "Conversation"], ["part", "Part of the prompt"]];
 
-export default function Spending() {
+export function Spending() {
   const [by, setBy] = useState("day");
   const [usage, error] = useLoaded(() => get("/usage", { by, days: 31 }), [by]);
   return html`<${Page} title="Spending" about="What language models cost, and how much they may." waits=${!usage && !error} aside=${html`<${Tabs} label="By" of=${BY} chosen=${by} choose=${setBy} />`}>

@@ -38,9 +38,12 @@ export function follow(session, onEvent) {
     };
   }
 
-  /** Whoever was logged out is told by the answer, and is not let in by asking on. */
+  /** Whoever was logged out is told by the answer, and is not let in by asking on. Nothing is opened for a page that was
+   * left meanwhile, nor a second time. */
   function again() {
-    get("/status").then(open, (error) => error.status !== 401 && (retry = setTimeout(again, 1000)));
+    const failed = source;
+    const isWanted = () => failed && failed === source;
+    get("/status").then(() => isWanted() && open(), (error) => isWanted() && error.status !== 401 && (retry = setTimeout(again, 1000)));
   }
 
   function close() {

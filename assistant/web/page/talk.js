@@ -1,11 +1,11 @@
 /** Talk: a conversation, the others at its side, and a search in everything that was ever said. */
-import { html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 import { get, newId, post, type } from "./api.js";
-import { Composer } from "./composer.js";
+import { Composer, attachmentOf, useDraft, withMore } from "./composer.js";
 import { NOTHING_WRITTEN, entriesOf, merge, withAccepted, withDelivery, withSent, written } from "./conversation.js";
 import { Entry, Writing } from "./entry.js";
 import { Approvals } from "./listed.js";
-import { Problem, Waiting } from "./parts.js";
+import { Action, Problem, Waiting } from "./parts.js";
 import { Sessions } from "./sessions.js";
 import { follow } from "./stream.js";
 
@@ -13,7 +13,8 @@ const PAGE = 60;
 // Nearer to the end than this (pixels) the view follows what is written.
 const NEAR = 120;
 
-/** What a conversation holds, what is written in it now, and what may be done. */
+/** What a conversation holds, what is written in it now, and what may be done. It is made anew for each conversation, so
+ * that what was asked for another one never comes into it. */
 function useConversation(session, place) {
   const [entries, setEntries] = useState([]);
   const [writing, setWriting] = useState(NOTHING_WRITTEN);
@@ -22,17 +23,23 @@ function useConversation(session, place) {
   const [lost, setLost] = useState(false);
   const [error, setError] = useState(null);
   const steps = useRef([]);
+  const latest = useRef(0);
+  const shown = useRef();
+  shown.current = new Set(entries.map((entry) => entry.id));
 
-  const refresh = useCallback(async () => {
+  /** Read the newest. What was shown before and is not among them now was undone, here or elsewhere; or so much is new
+   * that it does not join what was shown. What comes meanwhile stays. */
+  const refresh = async () => {
+    const mine = ++latest.current;
+    const known = shown.current;
     const { messages } = await get("/messages", { session, limit: PAGE, html: true });
-    setEntries((was) => merge(was, entriesOf(messages)));
-    return messages.length === PAGE;
-  }, [session]);
+    if (mine !== latest.current) return;
+    const joins = messages.length === PAGE && messages.some((it) => known.has(it.id));
+    setEntries((was) => merge(was, entriesOf(messages), ({ id }) => known.has(id) && id && !(joins && id < messages[0].id)));
+    if (!joins) setMore(messages.length === PAGE);
+  };
 
   useEffect(() => {
-    setEntries([]);
-    setMore(null);
-    setWriting(NOTHING_WRITTEN);
     if (place) {
       get(`/history/${place}`, { neighbours: 30, html: true }).then(({ messages }) => setEntries(entriesOf(messages)), setError);
       return undefined;
@@ -40,8 +47,7 @@ function useConversation(session, place) {
     return follow(session, (name, data) => {
       setLost(name === "lost");
       if (name === "connected" || name === "turn" || name === "deliver") setHappened((n) => n + 1);
-      if (name === "connected") refresh().then(setMore, setError);
-      if (name === "turn" && data.state === "started") refresh().catch(setError);
+      if (name === "connected" || (name === "turn" && data.state === "started")) refresh().then(() => setError(null), setError);
       if (name === "deliver") setEntries((was) => withDelivery(was, data, steps.current));
       setWriting((now) => {
         const next = written(now, name, data);
@@ -49,7 +55,7 @@ function useConversation(session, place) {
         return next;
       });
     });
-  }, [session, place]);
+  }, []);
 
   const earlier = async () => {
     const before = entries.find((entry) => entry.id)?.id;
@@ -59,8 +65,7 @@ function useConversation(session, place) {
   };
 
   /** Sent again under the same id after a failure, so it is accepted once. */
-  const say = async (text, media) => {
-    const key = newId();
+  const say = async (text, media, key) => {
     setEntries((was) => withSent(was, key, text, media));
     const message = { text, session, external_id: key, media: media.map(({ mime, name, data, voice = false }) => ({ mime, name, data, voice })) };
     try {
@@ -75,22 +80,16 @@ function useConversation(session, place) {
   const command = async (line) => {
     const answer = await type(line, session);
     const entry = { key: newId(), role: "command", typed: line, html: answer.html, at: new Date().toISOString(), steps: [] };
-    const changed = /^\/(undo|retry|reset|compact)\b/i.test(line);
-    if (changed) setEntries([]);
-    if (changed) await refresh();
+    await refresh();
     setEntries((was) => [...was, entry]);
   };
 
   return { entries, writing, more, happened, lost, error, earlier, say, command };
 }
 
-export default function Talk({ rest }) {
+export function Talk({ rest }) {
   const [session, place] = [rest[0] || "main", rest[1] ? Number(rest[1]) : null];
-  const talk = useConversation(session, place);
-  const [draft, setDraft] = useState("");
   const [aside, setAside] = useState(false);
-  const list = useRef(null);
-  const follows = useRef(true);
 
   useEffect(() => setAside(false), [session, place]);
   useLayoutEffect(() => aside && document.querySelector(".sessions input").focus(), [aside]);
@@ -99,6 +98,18 @@ export default function Talk({ rest }) {
     setAside(false);
     document.querySelector(".side-button button").focus();
   };
+  return html`<div class=${aside ? "talk aside" : "talk"} onKeyDown=${closed}>
+    <${Sessions} chosen=${session} />
+    <${Conversation} key=${rest.join()} session=${session} place=${place} aside=${aside} setAside=${setAside} />
+  </div>`;
+}
+
+function Conversation({ session, place, aside, setAside }) {
+  const talk = useConversation(session, place);
+  const [draft, change] = useDraft(session);
+  const list = useRef(null);
+  const follows = useRef(true);
+
   useLayoutEffect(() => {
     const found = place && document.getElementById(`m${place}`);
     if (found) found.scrollIntoView({ block: "center" });
@@ -110,7 +121,7 @@ export default function Talk({ rest }) {
     const resized = new ResizeObserver(() => list.current && follows.current && !place && (list.current.scrollTop = list.current.scrollHeight));
     resized.observe(list.current);
     return () => resized.disconnect();
-  }, [place]);
+  }, []);
 
   const scrolled = () => {
     // An event that was on its way as another page was opened.
@@ -119,28 +130,29 @@ export default function Talk({ rest }) {
     follows.current = scrollHeight - scrollTop - clientHeight < NEAR;
   };
 
-  const submit = async (text, media) => {
+  const submit = async (text, media, key) => {
     follows.current = true;
-    if (text.startsWith("/") && !media.length && /^\/[a-z]+(\s|$)/i.test(text)) await talk.command(text);
-    else await talk.say(text, media);
+    if (!media.length && /^\/[a-z]+(\s|$)/i.test(text)) await talk.command(text);
+    else await talk.say(text, media, key);
   };
 
-  /** The last exchange is taken back, and its words are there to be changed. */
-  const edit = async (entry) => {
+  /** The last exchange is taken back, and its words and files are there to be changed. */
+  const edit = async ({ id, text, media }) => {
+    const files = await Promise.all(
+      media.map(async (it, n) => attachmentOf(new File([await (await fetch(`/v1/history/${id}/files/${n}`)).blob()], it.name, { type: it.mime }))),
+    );
     await talk.command("/undo");
-    setDraft(entry.text);
+    change((was) => withMore({ text, files }, was));
   };
 
   const lastAnswer = talk.entries.findLast((entry) => entry.role === "assistant");
   const lastUser = talk.entries.findLast((entry) => entry.role === "user" && entry.id);
-  return html`<div class=${aside ? "talk aside" : "talk"} onKeyDown=${closed}>
-    <${Sessions} chosen=${session} />
-    <main id="main" tabindex="-1" aria-label=${`Conversation ${session}`}>
+  return html`<main id="main" tabindex="-1" aria-label=${`Conversation ${session}`}>
       <div class="side-button"><button class="link" aria-expanded=${aside} onClick=${() => setAside(!aside)}>Conversations and search</button></div>
       <div class="said" ref=${list} onScroll=${scrolled} tabindex="0" role="log" aria-label="What was said">
         <div class="column">
           ${place && html`<p class="quiet"><a href=${`#/talk/${session}`}>Back to the end of this conversation</a></p>`}
-          ${talk.more && !place && html`<button class="link" onClick=${talk.earlier}>Earlier messages</button>`}
+          ${talk.more && !place && html`<${Action} class="link" does=${talk.earlier}>Earlier messages</${Action}>`}
           ${talk.entries.map(
             (entry) => html`<${Entry}
               key=${entry.key}
@@ -163,10 +175,9 @@ export default function Talk({ rest }) {
       html`<${Composer}
         submit=${submit}
         draft=${draft}
-        setDraft=${setDraft}
+        change=${change}
         running=${Boolean(talk.writing.turn)}
         stop=${() => post("/stop", { session })}
       />`}
-    </main>
-  </div>`;
+    </main>`;
 }

@@ -21,15 +21,17 @@ function daysOf(span, date) {
   return days.filter((_, n) => days[n - (n % 7)].slice(0, 7) <= date.slice(0, 7));
 }
 
+const keyOf = (item) => `${item.kind}${item.id}${item.day}${item.time}${item.text}${item.name}`;
+
 /** The agenda of a week at a time, as the command reads it. */
 async function loadItems(span, days) {
   const weeks = span === "day" ? [days[0]] : days.filter((_, n) => n % 7 === 0);
   const answers = await Promise.all(weeks.map((first) => read(["agenda", first, ...(span === "day" ? [] : ["--week"])])));
-  const seen = new Map(answers.flatMap((it) => it.items).map((item) => [`${item.kind}${item.id}${item.day}${item.time}${item.text}${item.name}`, item]));
+  const seen = new Map(answers.flatMap((it) => it.items).map((item) => [keyOf(item), item]));
   return { days, items: [...seen.values()].filter((item) => days.includes(item.day)) };
 }
 
-export default function Today({ rest }) {
+export function Today({ rest }) {
   const [span, setSpan] = useState("day");
   const [date, setDate] = useState(/^\d{4}-\d\d-\d\d$/.test(rest[0]) ? rest[0] : isoDay(new Date()));
   const days = daysOf(span, date);
@@ -42,12 +44,8 @@ export default function Today({ rest }) {
   const elsewhere = status && zoneOf(status.timezone) !== zoneOf();
   const move = async (id, day, time) => {
     setFailure(null);
-    try {
-      await run(["remind", "change", String(id), "--at", `${day} ${time || "09:00"}`]);
-      reload();
-    } catch (refused) {
-      setFailure(refused);
-    }
+    await run(["remind", "change", String(id), "--at", `${day} ${time || "09:00"}`]);
+    reload();
   };
   const later = (count) => {
     // The first day of another month: not each month has the day that is chosen.
@@ -67,7 +65,7 @@ export default function Today({ rest }) {
     <${NewReminder} added=${reload} />
     <div class=${span === "month" ? "month" : ""}>
       ${span === "month" && days.slice(0, 7).map((day) => html`<span class="quiet small">${weekdayName(day)}</span>`)}
-      ${days.map((day) => html`<${Day} key=${day} day=${day} span=${span} isOutside=${day.slice(0, 7) !== date.slice(0, 7)} open=${() => (setDate(day), setSpan("day"))} items=${items?.filter((it) => it.day === day)} move=${move} reload=${reload} />`)}
+      ${days.map((day) => html`<${Day} key=${day} day=${day} span=${span} isOutside=${day.slice(0, 7) !== date.slice(0, 7)} open=${() => (setDate(day), setSpan("day"))} items=${items?.filter((it) => it.day === day)} move=${move} failed=${setFailure} reload=${reload} />`)}
     </div>
     ${span === "day" && status?.next_due && html`<p class="quiet small">Next reminder or schedule: <${Due} at=${status.next_due} now=${status.at} /></p>`}
     <${Listed} title="To-dos without a day" argv=${["todo", "list"]} of=${(all) => all.filter((it) => !it.due && !it.done)} since=${items} row=${(it, then) => html`<span>${it.text} ${it.list && html`<span class="quiet small">${it.list}</span>`}</span><${Run} argv=${["todo", "done", String(it.id)]} then=${then}>Done</${Run}>`} />
@@ -76,13 +74,13 @@ export default function Today({ rest }) {
   </${Page}>`;
 }
 
-function Day({ day, span, isOutside, open, items, move, reload }) {
+function Day({ day, span, isOutside, open, items, move, failed, reload }) {
   const [over, setOver] = useState(false);
   const dropped = (event) => {
     event.preventDefault();
     setOver(false);
     const { id, time } = JSON.parse(event.dataTransfer.getData("text/plain") || "{}");
-    if (id) move(id, day, time);
+    if (id) move(id, day, time).catch(failed);
   };
   const name = span === "month" ? Number(day.slice(8)) : dayName(day);
   return html`<div
@@ -96,7 +94,7 @@ function Day({ day, span, isOutside, open, items, move, reload }) {
     ${span === "month"
       ? items?.map((item) => html`<span class="thing" title=${item.text} ...${dragged(item)}>${item.time || "•"} <span class="what">${item.text}</span></span>`)
       : html`<ul class="list agenda">
-          ${items?.map((item) => html`<li class="row" ...${dragged(item)}><${Item} item=${item} move=${move} reload=${reload} /></li>`)}
+          ${items?.map((item) => html`<li class="row" key=${keyOf(item)} ...${dragged(item)}><${Item} item=${item} move=${move} reload=${reload} /></li>`)}
           ${items?.length === 0 && html`<li class="quiet">Nothing planned.</li>`}
         </ul>`}
   </div>`;
@@ -113,7 +111,7 @@ const dragged = (item) =>
 function Item({ item, move, reload }) {
   const [when, setWhen] = useState(null);
   const act = (...argv) => async () => (await run(argv), reload());
-  return html`<span><span class="quiet">${item.time ? clockTime(item.time) : "all day"}${item.until && ` to ${clockTime(item.until)}`}</span> ${item.text} ${item.place && html`<span class="small">${item.place}</span> `}${item.note && html`<span class="problem small">${item.note}</span> `}${item.late && html`<span class="problem small">late${item.since && ` since ${item.since}`}</span>`}
+  return html`<span><span class="quiet">${item.time ? clockTime(item.time) : "all day"}${item.until && ` to ${clockTime(item.until)}`}</span> ${item.text} ${item.place && html`<span class="small">${item.place}</span> `}${item.note && html`<span class="quiet small">${item.note}</span> `}${item.late && html`<span class="problem small">late${item.since && ` since ${item.since}`}</span>`}
       ${item.repeats && html`<span class="quiet small">${item.repeats}</span>`}</span>
     <span class="row small">
       ${item.kind === "todo" && html`<${Action} class="link" does=${act("todo", "done", String(item.id))}>Done</${Action}>`}

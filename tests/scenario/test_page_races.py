@@ -1,0 +1,152 @@
+"""The page in Chromium while something that it asked for is under way: nothing is lost, doubled, or shown where it does
+not belong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.browser import Browser, in_browser, open_page
+from tests.support.web_api import run_web_api
+
+
+def words(browser: Browser) -> list[str]:
+    """What a conversation shows, first lines of what was said and answered."""
+    return [
+        str(text)
+        for text in browser.run("return [...document.querySelectorAll('.entry .words')].map(it => it.innerText)")
+    ]
+
+
+async def test_what_was_asked_for_one_conversation_does_not_come_into_another(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path, "Yes.") as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            browser.type("textarea", "In main\n")
+            browser.find(".entry.assistant:not(.writing)", "Yes.")
+            browser.run("location.hash = '#/talk/thread:one'")
+            browser.find("p", "Say something.")
+            browser.hold_answers("/messages")
+            browser.run("location.hash = '#/talk/main'")
+            browser.wait(browser.held_answers)
+            browser.type("textarea", "Half a th")
+            browser.run("location.hash = '#/talk/thread:two'")
+            browser.find("main[aria-label='Conversation thread:two']")
+            browser.wait(lambda: browser.held_answers() == 2)
+            browser.release_answers()
+            browser.find("p", "Say something.")
+            assert words(browser) == []
+            assert browser.find("textarea").get_property("value") == ""
+            # What was typed is there where it was typed, also after another page.
+            browser.run("location.hash = '#/health'")
+            browser.find("h1", "Health")
+            browser.run("location.hash = '#/talk/main'")
+            browser.wait(lambda: words(browser) == ["In main", "Yes."])
+            assert browser.find("textarea").get_property("value") == "Half a th"
+
+        await in_browser(look)
+
+
+async def test_what_was_undone_elsewhere_goes_and_a_command_keeps_its_place(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path, "First.", "Second.", "Third.") as it:
+        await open_page(browser, it)
+
+        def begin() -> None:
+            browser.type("textarea", "One\n")
+            browser.find(".entry.assistant:not(.writing)", "First.")
+            browser.type("textarea", "/todo list\n")
+            browser.find(".entry.command", "Nothing is on the list.")
+            browser.type("textarea", "Two\n")
+            browser.find(".entry.assistant:not(.writing)", "Second.")
+            assert words(browser) == ["One", "First.", "Nothing is on the list.", "Two", "Second."]
+
+        def go_on() -> None:
+            browser.type("textarea", "Three\n")
+            browser.find(".entry.assistant:not(.writing)", "Third.")
+            browser.wait(lambda: words(browser) == ["One", "First.", "Nothing is on the list.", "Three", "Third."])
+
+        await in_browser(begin)
+        await it.socket.request("POST", "/v1/commands", json={"argv": ["undo"]})
+        await in_browser(go_on)
+
+
+# The connection ends after what the page sends was accepted, when `lose` is called.
+_LOSE = """
+window.whole = fetch;
+window.fetch = async (...all) => {
+  const answer = await whole(...all);
+  if (all[1]?.method !== "POST" || !/messages/.test(all[0])) return answer;
+  await new Promise((go) => (window.lose = go));
+  throw new Error("lost");
+}"""
+
+
+async def test_a_message_whose_answer_was_lost_is_sent_once_and_what_was_typed_meanwhile_stays(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with run_web_api(tmp_path, "Yes.", "Again.") as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            browser.find("p", "Say something.")
+            browser.run(_LOSE)
+            browser.type("textarea", "Buy oil\n")
+            browser.wait(lambda: browser.run("return Boolean(window.lose)"))
+            browser.run("window.fetch = whole; lose()")
+            browser.find("form .problem", "cannot be reached")
+            browser.find(".entry.assistant:not(.writing)", "Yes.")
+            browser.type("textarea", "\n")
+            browser.wait(lambda: browser.find("textarea").get_property("value") == "")
+            browser.wait(lambda: words(browser) == ["Buy oil", "Yes."])
+            browser.run(f"{_LOSE}; delete window.lose")
+            browser.type("textarea", "Buy oil\n")
+            browser.wait(lambda: browser.run("return Boolean(window.lose)"))
+            browser.type("textarea", "and milk")
+            browser.run("window.fetch = whole; lose()")
+            browser.wait(lambda: browser.find("textarea").get_property("value") == "Buy oil\nand milk")
+
+        await in_browser(look)
+        await it.wait_idle()
+        stored = (await it.socket.request("GET", "/v1/messages")).json()["messages"]
+        assert [message["text"] for message in stored] == ["Buy oil", "Yes.", "Buy oil", "Again."]
+
+
+async def test_the_second_press_of_a_double_click_does_nothing_to_what_moved_there(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with run_web_api(tmp_path) as it:
+        for text in ("one", "two", "three"):
+            await it.socket.request("POST", "/v1/commands", json={"argv": ["todo", "add", text]})
+        await open_page(browser, it, "#/today")
+        press = (
+            "document.querySelector('li.row button')"
+            ".dispatchEvent(new MouseEvent('click', {bubbles: true, detail: arguments[0]}))"
+        )
+
+        def look() -> None:
+            browser.find("li button", "Done")
+            browser.run(press, 1)
+            browser.wait(lambda: len(browser.find_all("li.row")) == 2)
+            browser.run(press, 2)
+            browser.run(press, 1)
+            browser.wait(lambda: len(browser.find_all("li.row")) == 1)
+
+        await in_browser(look)
+
+
+async def test_a_time_that_is_refused_stays_in_its_field(tmp_path: Path, browser: Browser) -> None:
+    async with run_web_api(tmp_path) as it:
+        await open_page(browser, it, "#/today")
+
+        def look() -> None:
+            browser.type("input[aria-label='New reminder']", "in 10 minutes call Ada\n")
+            browser.click("button", "Move")
+            field = "const it = document.querySelector('input[type=datetime-local]');"
+            browser.run(
+                f"{field} it.value = '2020-01-01T09:00'; it.dispatchEvent(new Event('input', {{bubbles: true}}))"
+            )
+            browser.click("form button.primary", "Move")
+            browser.find("li form .problem", "past")
+            assert browser.run(f"{field} return it.value") == "2020-01-01T09:00"
+
+        await in_browser(look)
