@@ -101,8 +101,8 @@ def deferred_reexports(library: str, unused_types: tuple[str, ...] = ()) -> Iter
 
 @contextmanager
 def stand_in_modules(*names: str) -> Iterator[None]:
-    """Put stand-ins in the place of these modules within the block: they have a class for each name that is asked for, which
-    makes instances of the real one. Later imports get the real modules. Modules that are already loaded are
+    """Put stand-ins in the place of these modules within the block: they have a class for each name that is asked for,
+    which makes instances of the real one. Later imports get the real modules. Modules that are already loaded are
     unaffected."""
     absent = [name for name in names if name not in sys.modules]
     sys.modules.update((name, _StandInModule(name)) for name in absent)

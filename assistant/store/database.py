@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 
 from assistant.core.imports import hidden_modules, stand_in_modules
 
-# Support for arrays, and what its command line offers for dates.
-with hidden_modules("numpy", "pandas"), stand_in_modules("sqlite_utils.recipes"):
+with hidden_modules("numpy", "pandas"), stand_in_modules("sqlite_utils.recipes"):  # arrays, its command line
     import sqlite_utils
 from sqlite_utils import Migrations
 
