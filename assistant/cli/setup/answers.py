@@ -23,9 +23,6 @@ _CLOCK_WORDS = {"midnight": "00:00", "noon": "12:00", "mitternacht": "00:00", "m
 _NEVER = ("never", "no", "none", "off", "not at all", "manually", "only manually", "nie", "jamais", "nunca")
 _NO_WISH = {"no", "none", "nothing", "skip", "no preference", "keine", "nada", "rien", *NO_ANSWERS}
 _COURTESY = (" please", " thanks", " thank you", " bitte", " danke", " merci", " gracias")
-_HOST_AND_PORT = lazy_regex(
-    r"(?:(?:localhost|\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?|[\w.-]+:\d{1,5})(?:/\S*)?", re.ASCII
-)
 _AMOUNT = lazy_regex(
     r"(?:us)?\s?[$]?\s?(?:usd )?(?P<whole>\d{1,3}(?:,\d{3})+|\d+)(?:[.,](?P<cents>\d{1,2}))?\s?"
     r"(?:us)?(?:[$]|usd|us dollars?|dollars?|bucks)?(?:\s?(?:a|per|/|each)\s?(?:day|month))?"
@@ -125,9 +122,19 @@ def read_manner_answer(text: str) -> str:
 
 def read_address_answer(text: str) -> str:
     """The address of a server, of which "localhost:11434" is enough: with what every address of this kind has."""
-    address = f"http://{text}" if _HOST_AND_PORT.fullmatch(text) else text
+    address = f"http://{text}" if _is_host(text) else text
     parts = urlsplit(address)
     return f"{address.rstrip('/')}/v1" if parts.scheme in ("http", "https") and parts.path in ("", "/") else address
+
+
+def _is_host(text: str) -> bool:
+    """Whether it is a server without a scheme: localhost, four numbers, or any name with a port."""
+    host, _, port = text.partition("/")[0].partition(":")
+    if " " in text or not host:
+        return False
+    if port:
+        return port.isdecimal()
+    return host == "localhost" or (host.count(".") == 3 and host.replace(".", "").isdecimal())
 
 
 def _is_yes(text: str) -> bool:

@@ -152,8 +152,8 @@ def _is_answering(home: Home, settings: Settings, answers: ModelAnswers) -> bool
             advice = "Is this machine online?"
         elif error.kind == "network" and is_loopback(urlsplit(answers.url).hostname or ""):
             advice = "Is it running, and the address correct?"
-        reason = str(error).partition(_KEPT)[0].removesuffix(" (is the server running?)")
-        print_prose(f"{reason.rstrip('. ')}. {advice}".rstrip())
+        reason = str(error).partition(_KEPT)[0].rstrip(". ").removesuffix(" (is the server running?)")
+        print_prose(f"{reason}. {advice}".rstrip())
         return False
     print_prose(f"It answers: {clean_line(reply)}")
     return True
