@@ -272,7 +272,9 @@ async def test_what_names_what_it_takes_the_place_of_is_the_answer() -> None:
 
 
 async def test_another_word_for_the_same_thing_answers() -> None:
-    reply = await answers(user("when do I take out the trash?"), found((3, "The bins go out on Thursday.")))
+    reply = await answers(
+        user("when do I take out the trash?"), "To-do list: 0 open", found((3, "The bins go out on Thursday."))
+    )
     assert "on Thursday" in reply.content
 
 
