@@ -174,7 +174,9 @@ class MeteredModel:
 
 
 class _NeverEnds(ModelError):
-    """What came of the answer is billed."""
+    """The answer did not come to its end. Your message is kept.
+
+    What came of it is billed."""
 
 
 async def _within(calling: AsyncGenerator[ModelEvent, None], provider: str) -> AsyncGenerator[ModelEvent, None]:
