@@ -87,8 +87,8 @@ def deferred_reexports(library: str, unused_types: tuple[str, ...] = ()) -> Iter
     Some SDKs have packages of two thousand types whose `__init__` imports all of them. A package whose `__init__` does
     more than import is loaded normally; only imports from the library itself are deferred, and not `import *`.
 
-    Modules whose names end with one of `unused_types` hold types of which the caller makes no instances: imports within
-    the block get stand-ins, later ones the real modules.
+    Modules whose names end with one of `unused_types` hold types of which instances are seldom or never made: imports
+    within the block get stand-ins, as of `stand_in_modules`.
     """
     finder = _ReexportFinder(library, unused_types)
     sys.meta_path.insert(0, finder)
@@ -113,7 +113,7 @@ def stand_in_modules(*names: str) -> Iterator[None]:
 
 
 def _remove_stand_ins(*libraries: str) -> None:
-    """Only of these: other threads import meanwhile."""
+    """Remove those of these libraries or modules; other threads may import with others meanwhile."""
     for name, module in sys.modules.copy().items():
         if isinstance(module, _StandInModule) and f"{name}.".startswith(tuple(f"{library}." for library in libraries)):
             del sys.modules[name]

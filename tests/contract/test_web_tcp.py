@@ -106,9 +106,10 @@ async def test_what_fails_to_load_is_told() -> None:
         assert "no framework" in listener.problem
 
 
-def test_until_somebody_connects_no_web_framework_is_loaded(tmp_path: Path) -> None:
+def test_until_somebody_connects_no_web_framework_is_loaded_and_then_only_what_is_used_of_it(tmp_path: Path) -> None:
     code = """if True:
         import asyncio, sys
+        from urllib.request import urlopen
         from assistant.settings.settings import load_settings
         from assistant.core.calendar import utc_now
         from assistant.wire.app import build_app
@@ -117,10 +118,16 @@ def test_until_somebody_connects_no_web_framework_is_loaded(tmp_path: Path) -> N
             app = build_app(load_settings(ring=None), utc_now)
             async with app.serve():
                 await app.web.tcp.opened.wait()
+                before = {"fastapi", "uvicorn", "starlette"} & set(sys.modules)
+                assert (await asyncio.to_thread(urlopen, f"{app.web.url()}/healthz")).status == 200
             app.close()
+            return before
 
-        asyncio.run(serve())
-        print([name for name in ("fastapi", "uvicorn", "starlette") if name in sys.modules])
+        before = asyncio.run(serve())
+        unused = {"fastapi.openapi.models", "fastapi.security.oauth2", "uvicorn.main", "logging.config", "configparser"}
+        unused |= {"opentelemetry.metrics", "opentelemetry._logs", "opentelemetry.propagate", "dateutil.parser"}
+        assert {"fastapi", "uvicorn"} <= set(sys.modules)
+        print(sorted(before | unused & set(sys.modules)))
     """
     environment = {"ASSISTANT_HOME": str(tmp_path), "ASSISTANT_WEB__PORT": str(free_port())}
     printed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
