@@ -35,7 +35,7 @@ class DefaultGroup(click.Group):
     options of that command."""
 
     def __init__(self, *args: Any, default: str = "", **kwargs: Any) -> None:
-        super().__init__(*args, invoke_without_command=bool(default), **kwargs)
+        super().__init__(*args, **{"invoke_without_command": bool(default), **kwargs})
         self.default = default
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
