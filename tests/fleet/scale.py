@@ -16,6 +16,7 @@ import os
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from assistant.service.home_lock import lock_holder
@@ -24,6 +25,7 @@ from tests.fleet.machines import run_machines
 from tests.fleet.people import Person
 
 _DAY = 24 * 60
+_OWN = ("Private_Clean:", "Private_Dirty:")
 # Share of the day's conversations that begin in each hour.
 _HOURS = (1, 1, 0, 0, 0, 1, 3, 6, 6, 5, 4, 4, 6, 5, 4, 4, 5, 6, 8, 9, 9, 7, 4, 2)
 
@@ -168,9 +170,13 @@ def measure(homes: int) -> list[str]:
         count = sum(len(person.acknowledged) for person in people)
         answered = _total(folders, _cpu_seconds)
         memory = _total(folders, measure_memory)
+        own, mapped = (_total(folders, partial(_read_memory, names=names)) for names in (_OWN, ("Rss:",)))
         sizes = sum(map(measure_folder, folders))
     return [
         f"memory of a home that runs   {memory / homes / 1e6:.0f} MB, of what is shared its part ({homes} homes)",
+        f"of it its own alone          {own / homes / 1e6:.0f} MB",
+        f"all that it has mapped       {mapped / homes / 1e6:.0f} MB",
+        f"load                         {os.getloadavg()[0]:.0f}",
         f"CPU of a start               {started / homes:.1f} s",
         f"CPU of a message             {(answered - started) / count:.2f} s",
         f"folder of a new home         {sizes / homes / 1e6:.1f} MB",
@@ -179,6 +185,15 @@ def measure(homes: int) -> list[str]:
 
 def _total(folders: list[Path], read: Callable[[int], float]) -> float:
     return sum(read(process) for folder in folders if (process := lock_holder(folder)) is not None)
+
+
+def _read_memory(process: int, names: tuple[str, ...]) -> int:
+    """Return the sum of these lines of what the kernel says about the memory of a process and its children, in
+    bytes."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    children = map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())
+    own = sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(names))
+    return own + sum(_read_memory(child, names) for child in children)
 
 
 def _cpu_seconds(process: int) -> float:
