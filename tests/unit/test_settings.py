@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import tomllib
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from assistant.settings.settings import (
     load_settings,
     shipped_config_dir,
 )
-from assistant.store.home.guard import remember_home
 
 SECRET = "sk-ant-0123456789abcdef"
 
@@ -394,12 +392,3 @@ def test_a_description_names_key_value_origin_and_variable(home: Home) -> None:
 )
 def test_settings_nested_without_end_or_with_an_endless_number_are_refused_in_words(home: Home, text: str) -> None:
     assert "config.toml is nested too deeply, or has a number that is too long." in refused(home, text)
-
-
-def test_a_machine_without_a_folder_for_temporary_files_has_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "missing")])
-    assert load_settings(None, {"ASSISTANT_HOME": str(tmp_path)}).tiktoken_cache is None
-    remember_home(tmp_path / "home", tmp_path / "list")
