@@ -174,7 +174,8 @@ def facts_of(home: Path, now: datetime) -> Facts:
             "to-do": rows(character, "SELECT id, text FROM todos"),
             "pinned text": rows(character, "SELECT id, text FROM pins"),
             "profile": rows(character, "SELECT name, summary FROM entity_profiles"),
-            "sleep": rows(character, "SELECT id, state FROM sleep_cycles"),
+            # What was running at a stop is interrupted from the next start on.
+            "sleep": rows(character, "SELECT id, replace(state, 'running', 'interrupted') FROM sleep_cycles"),
             "MEMORY.md": {"MEMORY.md": _text(home / "MEMORY.md")},
             "memory": {memory.text: "" for memory in asyncio.run(_memories(stores))},
         }
