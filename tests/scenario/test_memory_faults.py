@@ -326,7 +326,7 @@ async def test_f30_a_memory_db_that_cannot_be_opened_keeps_nobody_from_answering
         assert report.phases["consolidate"]["error"] == MEMORY_DB_UNREADABLE
         assert MEMORY_DB_UNREADABLE in it.app.status()["problems"]
         assert sorted(pending(it)) == [OSLO, "I never eat meat."]
-    path.rmdir()
+        path.rmdir()
     async with run_app(tmp_path, "Noted.") as it:
         assert (await asleep(it)).state == "done"
         assert sorted(await current(it)) == [OSLO, "I never eat meat."]
