@@ -147,7 +147,7 @@ class MeteredModel:
         # Until something else is known, an attempt that is cut off has cost its prompt.
         bill, parts = Usage(input=prompt), dict[PromptPart, Usage]()
         try:
-            calling = _within(adapter.stream(request, purpose, session=session, turn=turn), self._provider)
+            calling = _with_deadline(adapter.stream(request, purpose, session=session, turn=turn), self._provider)
             async with aclosing(calling) as events:
                 async for event in events:
                     match event:
@@ -179,7 +179,7 @@ class _NeverEnds(ModelError):
     What came of it is billed."""
 
 
-async def _within(calling: AsyncGenerator[ModelEvent, None], provider: str) -> AsyncGenerator[ModelEvent, None]:
+async def _with_deadline(calling: AsyncGenerator[ModelEvent, None], provider: str) -> AsyncGenerator[ModelEvent, None]:
     """Pass on an answer until it takes too long: a server that sends signs of life is never silent."""
     deadline = asyncio.get_running_loop().time() + _LONGEST_CALL_SECONDS
     async with aclosing(calling) as events:

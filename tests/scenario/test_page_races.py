@@ -132,6 +132,7 @@ async def test_the_second_press_of_a_double_click_does_nothing_to_what_moved_the
             browser.wait(lambda: len(browser.find_all("li.row")) == 1)
 
         await in_browser(look)
+        assert [todo.text for todo in it.app.stores.todos.list_todos("owner")] == ["three"]
 
 
 async def test_a_time_that_is_refused_stays_in_its_field(tmp_path: Path, browser: Browser) -> None:

@@ -49,13 +49,6 @@ _STOPS_ALARM = lazy_regex(
 )
 # "8 -> 8.30"
 _FROM_TO = lazy_regex(r"(?<![\d:.])(\d{1,2})(?:[:.](\d\d))? ?(?:->|=>|→) ?(\d{1,2})(?:[:.](\d\d))?(?![\d:.]\d)")
-# "Make it wed", "move Friday to Saturday", "he can only do 3.30": times by their plain names.
-_SHORT_DAYS = {"sun": "sunday", "wed": "wednesday", "sat": "saturday"}
-_SHORT_DAY = lazy_regex(
-    rf"(?P<before>\b(?:make (?:it|that)|say|to|till|until|for|instead|rather|do) )(?P<day>{'|'.join(_SHORT_DAYS)})"
-    r"(?=[\s.!?]*$| (?:at|instead|please|pls|afternoon|evening|morning)\b)",
-    re.IGNORECASE,
-)
 _DAY_NAMES = {
     "mon": "monday",
     "tue": "tuesday",
@@ -68,6 +61,12 @@ _DAY_NAMES = {
     "sat": "saturday",
     "sun": "sunday",
 }
+# "Make it wed", "move Friday to Saturday", "he can only do 3.30": times by their plain names.
+_SHORT_DAY = lazy_regex(
+    r"(?P<before>\b(?:make (?:it|that)|say|to|till|until|for|instead|rather|do) )(?P<day>sun|wed|sat)"
+    r"(?=[\s.!?]*$| (?:at|instead|please|pls|afternoon|evening|morning)\b)",
+    re.IGNORECASE,
+)
 _SHORT_NAME = rf"(?:{'|'.join(sorted(_DAY_NAMES, key=len, reverse=True))})"
 # "Mon wed fri", "tue/thu"; "todo mon: ..."
 _SHORT_DAYS_IN_ROW = lazy_regex(rf"\b{_SHORT_NAME}(?:(?: ?[,/&+] ?| and | )(?:and )?{_SHORT_NAME})+\b", re.IGNORECASE)
@@ -173,7 +172,7 @@ def spell_order(text: str) -> str:
     if wanted := _WANTED.match(fold(plain)):
         plain = f"{'ich will' if plain[1:2] == 'a' else _WANTS[plain[0].lower()]}{plain[wanted.end() :]}"
     plain = _WAKE_UP_CALL.sub("alarm", plain)
-    plain = _SHORT_DAY.sub(lambda match: f"{match['before']}{_SHORT_DAYS[match['day'].lower()]}", plain)
+    plain = _SHORT_DAY.sub(lambda match: f"{match['before']}{_DAY_NAMES[match['day'].lower()]}", plain)
     plain = _SHORT_DAYS_IN_ROW.sub(_spell_days, plain)
     plain = _TODO_DAY.sub(lambda match: f"{match['before']}{_DAY_NAMES[match['day'].lower()]}", plain)
     plain = _AGAIN_IN.sub(r"\g<before>\g<number> minutes\g<end>", plain)
