@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
+from assistant.core.sessions import MAIN_SESSION
 from tests.attack import clock, disk, hostile_files, hostile_text, kill
 from tests.attack.__main__ import find_kinds
 from tests.attack.flood import FLOODS, FloodSizes
 from tests.attack.flood import run as run_flood
+from tests.attack.losses import find_losses
+from tests.attack.served_home import ServedHome, WorldRecord, settings_for, stopped_in_the_end
 from tests.crash.available import needs_strace
 
 SEED = 20260301
@@ -21,6 +27,23 @@ def test_every_attack_is_found_by_its_name() -> None:
 def test_a_daemon_killed_in_a_busy_life_loses_nothing_and_answers_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kill, "KILLS", 3)
     assert kill.run(SEED, 2).failures == ()
+
+
+def test_an_order_that_found_nothing_to_do_is_not_counted_as_done(tmp_path: Path) -> None:
+    home, world = tmp_path / "home", WorldRecord()
+    # Nothing is said, so that no model is asked.
+    served = ServedHome(home, settings_for(home, "http://127.0.0.1:9"))
+
+    async def reset_what_is_empty() -> None:
+        async with served.linked() as link:
+            await world.order(link, "reset", "early", ["reset", "--yes"], MAIN_SESSION)
+
+    with stopped_in_the_end(served):
+        served.start()
+        asyncio.run(reset_what_is_empty())
+        assert served.stop() == 0
+    assert (world.tried, world.done) == ([("reset", "early")], [])
+    assert find_losses(home, world) == []
 
 
 @needs_strace
