@@ -4,7 +4,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
+# What pip would do with one core, with all of them; packages hold files that are no Python, or that of another version.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
 # One more than there are cores: many tests wait for processes that they have started.
 WORKERS ?= $(shell expr 1 + "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)")
 
@@ -118,6 +120,7 @@ $(VENV)/.run: pyproject.toml
 	@$(make_venv)
 	@echo "Installing into $(VENV), which takes a minute the first time ..." >&2
 	@$(PIP) --editable . </dev/null || $(not_installed)
+	@$(COMPILE) </dev/null || true
 	@touch $@
 
 # Dependency groups need pip 25.1; the interpreter may have brought an older one.
@@ -126,4 +129,5 @@ $(VENV)/.dev: pyproject.toml
 	@echo "Installing into $(VENV), with what tests and checks need ..." >&2
 	@$(PIP) --upgrade 'pip>=25.1' </dev/null || $(not_installed)
 	@$(PIP) --editable . --group dev </dev/null || $(not_installed)
+	@$(COMPILE) </dev/null || true
 	@touch $@ $(VENV)/.run

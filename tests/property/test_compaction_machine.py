@@ -348,7 +348,7 @@ def _origin(row: Message) -> int | None:
 TestCompactions: Callable[[], object] = CompactionMachine.TestCase
 TestCompactions.settings = settings(  # type: ignore[attr-defined]
     deadline=None,
-    max_examples=60,
+    max_examples=40,
     stateful_step_count=25,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )

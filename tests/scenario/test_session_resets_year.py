@@ -1,5 +1,5 @@
-"""A year of a whole app by the clock that the daemon reads: conversations that end by themselves, over both changes
-of the clocks."""
+"""Months of a whole app by the clock that the daemon reads: conversations that end by themselves, daily ones over both
+changes of the clocks."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from freezegun import freeze_time
-
-from assistant.core.calendar import utc_now
 from assistant.core.messages import Message
 from assistant.core.sessions import Generation
 from assistant.settings.settings import load_settings
 from assistant.wire.app import App, build_app
 from tests.support.imports import import_messages
+from tests.support.machine_clock import MachineClock
 from tests.support.scripted import ScriptedModel
 
 BEGUN = datetime(2026, 1, 1, 11, tzinfo=UTC)
 DAYS = 365
+IDLE_DAYS = 100
 # In Oslo the clocks change on 29 March and 25 October; 02:30 is left out on the one and comes twice on the other.
 QUIET = {"ASSISTANT_HOME__TIMEZONE": "Europe/Oslo", "ASSISTANT_SLEEP__AT": "", "ASSISTANT_BACKUP__AT": ""}
 
 
 @asynccontextmanager
-async def open_app(path: Path, **environ: str) -> AsyncIterator[App]:
-    app = build_app(
-        load_settings(None, {"ASSISTANT_HOME": str(path), **QUIET, **environ}), utc_now, model=ScriptedModel()
-    )
+async def open_app(path: Path, machine: MachineClock, **environ: str) -> AsyncIterator[App]:
+    settings = load_settings(None, {"ASSISTANT_HOME": str(path), **QUIET, **environ})
+    app = build_app(settings, machine.wall, model=ScriptedModel())
     await app.start()
     try:
         yield app
@@ -38,36 +36,37 @@ async def open_app(path: Path, **environ: str) -> AsyncIterator[App]:
         app.close()
 
 
-async def a_year(app: App, *looks: timedelta) -> list[Generation]:
+async def live(app: App, machine: MachineClock, days: int, *looks: timedelta) -> list[Generation]:
     """Something is said every day at the same moment, and looked at so long after; the generations that ended."""
-    with freeze_time(BEGUN, real_asyncio=True) as clock:
-        for day in range(DAYS):
-            noon = BEGUN + timedelta(days=day)
-            clock.move_to(noon)
-            message = Message("user", f"This was day {day}.", ts=utc_now())
-            import_messages(app.stores.conversation, "main", "owner", [message], utc_now())
-            for look in looks:
-                clock.move_to(noon + look)
-                task = app.resets.check_due()
-                if task is not None:
-                    await task
+    for day in range(days):
+        noon = BEGUN + timedelta(days=day)
+        machine.run(noon - machine.wall())
+        message = Message("user", f"This was day {day}.", ts=noon)
+        import_messages(app.stores.conversation, "main", "owner", [message], noon)
+        for look in looks:
+            machine.run(noon + look - machine.wall())
+            task = app.resets.check_due()
+            if task is not None:
+                await task
     return [one for one in app.stores.generations.list_generations("main") if one.ended_at is not None]
 
 
 async def test_f31_a_year_of_daily_resets_ends_one_conversation_a_night_and_loses_none(tmp_path: Path) -> None:
     hours = [timedelta(hours=hours) for hours in (13, 13.75, 14, 14.75, 15, 20)]
-    async with open_app(tmp_path, ASSISTANT_RESET__MAIN="daily", ASSISTANT_RESET__AT="02:30") as app:
-        ended = await a_year(app, *hours)
+    machine = MachineClock(BEGUN)
+    async with open_app(tmp_path, machine, ASSISTANT_RESET__MAIN="daily", ASSISTANT_RESET__AT="02:30") as app:
+        ended = await live(app, machine, DAYS, *hours)
         nights = [one.ended_at.astimezone(app.settings.zone).date() for one in ended if one.ended_at is not None]
         assert nights == [date(2026, 1, 2) + timedelta(days=day) for day in range(DAYS)]
         assert [one.messages for one in ended] == [1] * DAYS
         assert len(app.stores.archive.list_archives("owner")) == DAYS
 
 
-async def test_f31_a_year_of_idle_resets_ends_one_conversation_a_silence_and_loses_none(tmp_path: Path) -> None:
+async def test_f31_months_of_idle_resets_end_one_conversation_a_silence_and_lose_none(tmp_path: Path) -> None:
     looks = [timedelta(minutes=minutes) for minutes in (119, 121, 400)]
-    async with open_app(tmp_path, ASSISTANT_RESET__MAIN="idle", ASSISTANT_RESET__IDLE_MINUTES="120") as app:
-        ended = await a_year(app, *looks)
-        assert [one.ended_at for one in ended] == [BEGUN + timedelta(days=day, minutes=121) for day in range(DAYS)]
-        assert [one.messages for one in ended] == [1] * DAYS
-        assert len(app.stores.archive.list_archives("owner")) == DAYS
+    machine = MachineClock(BEGUN)
+    async with open_app(tmp_path, machine, ASSISTANT_RESET__MAIN="idle", ASSISTANT_RESET__IDLE_MINUTES="120") as app:
+        ended = await live(app, machine, IDLE_DAYS, *looks)
+        assert [one.ended_at for one in ended] == [BEGUN + timedelta(days=day, minutes=121) for day in range(IDLE_DAYS)]
+        assert [one.messages for one in ended] == [1] * IDLE_DAYS
+        assert len(app.stores.archive.list_archives("owner")) == IDLE_DAYS

@@ -1,5 +1,5 @@
-"""Each notice that is declared, brought about in the whole app over every bridge: it is read there, in its own words,
-once, by those whom the table names."""
+"""Each notice that is declared, brought about in the whole app over every bridge that there is: it is read there, in
+its own words, once, by those whom the table names."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.notices import NoticeKind
+from tests.contract.bridges.conftest import NETWORKS
 from tests.strict.server import StrictServer
 from tests.support.networks.conformance_app import AppParts, ConformanceApp, run_conformance_app
 from tests.support.networks.network import Network
@@ -22,6 +23,7 @@ ELSEWHERE = {
     NoticeKind.KEY_MISSING: ("tests/contract/test_bridge_matrix_encrypted.py", "its key has not reached me"),
 }
 ROOT = Path(__file__).parents[3]
+REAL_NETWORKS = [name for name in NETWORKS if name not in ("able", "plain")]
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,7 @@ def read(it: ConformanceApp, kind: NoticeKind, provocation: Provocation) -> str:
     return " ".join(" ".join(texts).replace("`", "").split())
 
 
+@pytest.mark.parametrize("network", REAL_NETWORKS, indirect=True)
 @pytest.mark.parametrize("kind", PROVOCATIONS, ids=lambda kind: kind.name.lower())
 async def test_what_brings_a_notice_about_has_it_read_once(
     network: Network, home: Path, kind: NoticeKind, shared: StrictServer
