@@ -6,7 +6,6 @@ came from. Anything else is a defect and is named as such.
 
 from __future__ import annotations
 
-import difflib
 import gc
 import io
 import os
@@ -98,16 +97,13 @@ class LazyGroup(DefaultGroup):
         try:
             return super().resolve_command(context, args)
         except click.UsageError as error:
-            from assistant.commands.argv import OTHER_NAMES, expand_alias  # only where it is needed
+            from assistant.commands.argv import find_meant  # only where it is needed
 
-            meant = OTHER_NAMES.get(args[0].lower(), " ".join(expand_alias(args[:1])))
-            known = meant.split()[0] in self._names
-            found = [meant] if known else difflib.get_close_matches(args[0], self._names, 1)
-            for near in found:
-                line = shlex.join([*context.command_path.split(), *near.split(), *args[1:]])
-                message = f"{error.message} Did you mean `{line}`?"
-                raise click.UsageError(message, error.ctx) from None
-            raise
+            meant = find_meant(args, self._names)
+            if not meant:
+                raise
+            line = shlex.join([*context.command_path.split(), *meant])
+            raise click.UsageError(f"{error.message} Did you mean `{line}`?", error.ctx) from None
 
 
 def show_examples(command: click.Command) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from assistant.core.sessions import parse_session_name
 
@@ -21,24 +22,41 @@ ALIASES = {
 }
 # What people call a command of a shell before they know its name.
 OTHER_NAMES = {
-    "ask": "chat",
+    "alarm": "remind add at",
+    "appointments": "agenda",
+    "ask": "chat -m",
+    "chats": "sessions",
+    "conversations": "sessions",
     "delete": "forget",
     "end": "reset",
-    "history": "log",
+    "events": "agenda",
+    "find": "memory search",
+    "history": "log --grep",
     "journal": "memory list",
     "link": "people link",
+    "login": "web link",
     "logs": "service logs",
+    "memories": "memory list",
+    "messages": "log --grep",
     "new": "reset",
+    "note": "chat -m",
+    "notes": "memory list",
     "page": "open",
-    "remember": "chat",
+    "recall": "memory search",
+    "remember": "chat -m",
     "reminder": "remind",
+    "reminders": "remind list",
+    "restart": "service restart",
     "restore": "backup restore",
-    "say": "chat",
+    "say": "chat -m",
     "settings": "config",
     "start": "run",
-    "talk": "chat",
+    "talk": "chat -m",
     "task": "todo",
     "tasks": "todo",
+    "tell": "chat -m",
+    "threads": "sessions",
+    "timer": "remind add in",
     "token": "web token",
     "tokens": "context",
     "ui": "open",
@@ -73,6 +91,10 @@ _CHAT_ONLY = frozenset({"/help", "/model", "/session", "/retry", "/start", "/sto
 _TOKEN = re.compile(
     r'(?P<lead>--[\w-]+=)?(?:"(?P<double>[^"]*)"|“(?P<curly>[^“”]*)”|\'(?P<single>[^\']*)\')(?=\s|$)|\S+'
 )
+_WORDS_OF_A_SENTENCE = 3
+# How alike a name and what was typed for it are, from 0 to 1: one letter of six differs, or two.
+_ALMOST_EQUAL = 0.8
+_ALIKE = 0.7
 _NO_INTEGER = re.compile(r"is not a valid integer(?: range)?")
 _COMMAND = re.compile(r"\s*/(?P<name>[^\W\d_]+)(?:@\w+)?[.,:;?!]*(?!\S)")
 _NAMED = re.compile(r"`/(\w+)(?=[ `])")
@@ -115,6 +137,23 @@ def join_words(words: Iterable[str], *, keep_quotes: bool = False) -> str:
         gap = token.line[tokens[n - 1].end : token.start] if n else ""
         pieces += [gap if not gap.strip() else " ", token.line[token.start : token.end]]
     return "".join(pieces).strip()
+
+
+def find_meant(argv: Sequence[str], names: Collection[str]) -> list[str]:
+    """The line that was probably meant by one whose first word is no command of `names`; empty if that is anybody's
+    guess. A sentence is something to say."""
+    first, *rest = argv
+    line = (OTHER_NAMES.get(first.lower()) or " ".join(expand_alias([first]))).split()
+    if line[0] in names:
+        # What was said or is looked for is the value of an option: it goes without one where nothing was.
+        if line[-1].startswith("-"):
+            return [*line, " ".join(rest)] if rest else line[:-1]
+        return [*line, *rest]
+    is_sentence = "chat" in names and len(rest) >= _WORDS_OF_A_SENTENCE - 1 and not any(word.startswith("-") for word in argv)
+    near = difflib.get_close_matches(first.lower(), names, 1, _ALMOST_EQUAL if is_sentence else _ALIKE)
+    if near:
+        return [*near, *rest]
+    return ["chat", "-m", " ".join(argv)] if is_sentence else []
 
 
 def expand_alias(argv: Sequence[str]) -> list[str]:

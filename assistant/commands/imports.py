@@ -116,7 +116,7 @@ def show(context: CommandContext, number: int) -> list[ImportedConversation]:
     imports = context.stores.imports
     sessions = list(imports.messages_of(number))
     titles = imports.titles(sessions)
-    rows = [row.generation for key in sessions for row in context.stores.sessions.list_generations_of(key)]
+    rows = [row for key in sessions for row in context.stores.sessions.generations.list_generations(key)]
     return [
         ImportedConversation(
             row.session, titles.get(row.session, ""), row.started_at, row.ended_at, max(row.messages - _TITLES, 0)

@@ -72,7 +72,7 @@ def sessions() -> None:
     """Conversations, also those that ended. A name alone shows that one.
 
     A conversation ends by a reset (`assistant reset`) and has a number; the next one begins with a note of what was
-    open. What was said stays in the message log, and in an archive.
+    open. What was said stays in the message log, and in an archive. `assistant import show N` lists imported ones.
 
     > assistant sessions
     > assistant sessions show main 1
@@ -88,13 +88,18 @@ def _state(item: SessionItem, zone: tzinfo) -> str:
     return f"current, {pluralize(item.view_tokens, 'token')} of context"
 
 
+_NO_CONVERSATION = (
+    "There is no conversation yet. Begin with `assistant chat`; `assistant import list` lists what you brought along."
+)
+
+
 def _render_list(items: Sequence[SessionItem], zone: tzinfo) -> str:
     lines = [
         f"- `{item.session} {item.generation}` — {pluralize(item.messages, 'message')}, from "
         f"{format_local_time(item.started_at, zone)}, {_state(item, zone)}"
         for item in items
     ]
-    return "\n".join(lines) or "There is no conversation yet. Begin with `assistant chat`."
+    return "\n".join(lines) or _NO_CONVERSATION
 
 
 @sessions.command("list", render=_render_list, reads=True, with_session=False)
@@ -277,7 +282,7 @@ async def resume(context: CommandContext, session: str, number: int | None) -> R
 
 def _chosen(reader: SessionReader, session: str, number: int | None) -> int:
     """The conversation to continue: the last one that ended, unless named. Raises `UsageError`."""
-    ended = [row.generation for row in reader.list_generations_of(session) if row.generation.ended_at is not None]
+    ended = [row for row in reversed(reader.generations.list_generations(session)) if row.ended_at is not None]
     numbers = [generation.number for generation in ended if reader.can_resume(generation)]
     if not numbers:
         raise UsageError(f"{session} has no earlier conversation to resume. Nothing was changed.")

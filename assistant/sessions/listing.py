@@ -6,7 +6,7 @@ archive is only opened if the log has lost them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 
@@ -59,13 +59,16 @@ class SessionReader:
 
     def list_generations(self, limit: int) -> Iterator[SessionRow]:
         """Return sessions, most recently active first, with at most `limit` generations each, newest first."""
+        archived = {(entry.session, entry.generation): entry for entry in self._archive.list_archives()}
+        unfinished = self._resets.unfinished_resets()
         for info in self._conversation.list_sessions():
-            yield from islice(self._rows_of_session(info), limit)
+            rows = self._rows_of_session(info, unfinished, lambda *generation: archived.get(generation))
+            yield from islice(rows, limit)
 
     def list_generations_of(self, key: str) -> Iterator[SessionRow]:
         """Return the generations of one session, newest first."""
         if info := self._conversation.find_session(key):
-            yield from self._rows_of_session(info)
+            yield from self._rows_of_session(info, self._resets.unfinished_resets(), self._archive.find_entry)
 
     def get_generation(self, session: str, number: int | None) -> SessionRow:
         """Return a generation, the current one by default. Raises `UsageError`."""
@@ -79,10 +82,15 @@ class SessionReader:
         """Return whether it has anything to resume."""
         return bool(ended.messages) or ended.resumed is not None
 
-    def _rows_of_session(self, info: SessionInfo) -> Iterator[SessionRow]:
-        waiting = next((reset for reset in self._resets.unfinished_resets() if reset.session == info.key), None)
+    def _rows_of_session(
+        self,
+        info: SessionInfo,
+        unfinished: Sequence[SessionReset],
+        find_archive: Callable[[str, int], ArchiveEntry | None],
+    ) -> Iterator[SessionRow]:
+        waiting = next((reset for reset in unfinished if reset.session == info.key), None)
         for generation in reversed(self.generations.list_generations(info.key)):
-            archived = self._archive.find_entry(info.key, generation.number)
+            archived = find_archive(info.key, generation.number)
             if generation.number == info.generation:
                 yield SessionRow(generation, info, archived, waiting)
             else:

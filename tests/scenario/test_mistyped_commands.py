@@ -159,6 +159,14 @@ def test_what_is_not_there_is_wrong_use_in_every_command(tmp_path: Path) -> None
         ("journal", "Did you mean `assistant memory list`?"),
         ("restore", "Did you mean `assistant backup restore`?"),
         ("remnd", "Did you mean `assistant remind`?"),
+        ("history", "Did you mean `assistant log`?"),
+        ("history oslo trip", "Did you mean `assistant log --grep 'oslo trip'`?"),
+        ("find keys", "Did you mean `assistant memory search keys`?"),
+        ("remember milk", "Did you mean `assistant chat -m milk`?"),
+        ("timer 5 minutes tea", "Did you mean `assistant remind add in 5 minutes tea`?"),
+        ("what is on", "Did you mean `assistant chat -m 'what is on'`?"),
+        ("nonsense", "No such command 'nonsense'."),
+        ("config nonsense in three words", "No such command 'nonsense'."),
         ("todo done stamps", "'stamps' is not a number. `assistant todo` lists them with their numbers."),
         ("sessions new trip", "'trip' is not a whole number."),
         ("sessions trip", "`assistant chat --session NAME` begins one, `assistant reset NAME` ends one."),
@@ -181,8 +189,10 @@ def kept_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_other_people_call_a_command_names_one_that_is_there() -> None:
     for meant in OTHER_NAMES.values():
         command: click.Command | None = assistant
-        for word in meant.split():
-            assert isinstance(command, click.Group), meant
-            command = command.get_command(click.Context(command), word)
+        words = meant.split()
+        while words and isinstance(command, click.Group):
+            command = command.get_command(click.Context(command), words.pop(0))
         assert command is not None, meant
+        options = {name for option in command.params for name in option.opts}
+        assert not words or {"words", *words[:1]} & options, meant
     assert not {*OTHER_NAMES} & {*assistant.list_commands(click.Context(assistant))}
