@@ -195,7 +195,7 @@ class MessageLog(LogFiles):
         make_directory(path.parent, home=self.home)
         descriptor = open_plain_file(path, flags | os.O_CREAT)
         try:
-            sync(descriptor)
+            # Its content is synced by the first append.
             sync_directory(path.parent)
         except BaseException:
             os.close(descriptor)
