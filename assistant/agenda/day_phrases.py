@@ -26,6 +26,11 @@ _A_DAY = timedelta(days=1)
 _LEAD = lazy_regex(
     r"^(?:(?:on|for|during|am|an|im|fur|in|the|die|der|das|le|la|les|l['’]|el|los|para|pour|de|du|en|ce|this)\s+)+"
 )
+# What a deadline begins with.
+_BY = lazy_regex(
+    r"^\s*(?:due\s+)?(?:(?:by|before|until|till|due|fällig|bis|vor|avant|pour|d['’]ici|hasta|para|antes del?)\s+)?",
+    re.IGNORECASE,
+)
 _NEXT = r"(?:next|coming|nachsten?[rs]?|kommenden?[rs]?|prochaine?s?|proxim[oa]s?)"
 _SPANS = (
     ("next week", rf"{_NEXT} (?:week|woche|semaine|semana)|semaine prochaine|semana que viene|semana proxima"),
@@ -122,7 +127,7 @@ def parse_due(text: str, zone: ZoneInfo, now: datetime) -> str:
 def _parse_day(text: str, zone: ZoneInfo, now: datetime, *, past_hours: bool = False) -> ParsedMoment:
     """Parse as for reminders, but accept all of today, and with `past_hours` also its past hours. Raises
     `UsageError`."""
-    text = re.sub(r"^\s*(?:by|until|bis|d['’]ici|para|antes del?)\s+", "", text, flags=re.IGNORECASE)
+    text = _BY.sub("", text)
     today = local_day(now, zone)
     try:
         return parse_moment(text, zone, now)

@@ -149,7 +149,9 @@ def find_meant(argv: Sequence[str], names: Collection[str]) -> list[str]:
         if line[-1].startswith("-"):
             return [*line, " ".join(rest)] if rest else line[:-1]
         return [*line, *rest]
-    is_sentence = "chat" in names and len(rest) >= _WORDS_OF_A_SENTENCE - 1 and not any(word.startswith("-") for word in argv)
+    is_sentence = (
+        "chat" in names and len(rest) >= _WORDS_OF_A_SENTENCE - 1 and not any(word.startswith("-") for word in argv)
+    )
     near = difflib.get_close_matches(first.lower(), names, 1, _ALMOST_EQUAL if is_sentence else _ALIKE)
     if near:
         return [*near, *rest]

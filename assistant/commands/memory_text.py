@@ -193,8 +193,14 @@ def render_memory_counts(counts: MemoryCounts, zone: tzinfo) -> str:
 
 def render_import(done: ImportResult) -> str:
     left = f" {pluralize(done.left_out, 'summary', 'summaries')} left out." if done.left_out else ""
-    night = " The next sleep makes memories of them." if done.new else ""
-    return f"Imported {pluralize(done.new, 'entry', 'entries')}; already there: {done.already_present}.{left}{night}"
+    present = (
+        f" {pluralize(done.already_present, 'entry was', 'entries were')} there already."
+        if done.already_present
+        else ""
+    )
+    made = "a memory of it" if done.new == 1 else "memories of them"
+    night = f" The next sleep makes {made}." if done.new else ""
+    return f"Added {pluralize(done.new, 'journal entry', 'journal entries')}.{present}{left}{night}"
 
 
 def render_rebuild(done: RebuildResult) -> str:

@@ -15,7 +15,7 @@ from pydantic import AliasPath, BeforeValidator, Field
 from assistant.agenda.recurrence import recurrence_rule
 from assistant.commands.context import CommandContext
 from assistant.commands.table import CommandGroup, Item, number_argument, phrase_option, words_argument
-from assistant.core.calendar import format_moment, split_reminder
+from assistant.core.calendar import format_moment
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.jobs import (
@@ -154,6 +154,13 @@ def _render_reminders(items: Sequence[JobItem], _: tzinfo) -> str:
     return "\n".join(map(job_line, items)) or 'No reminder is set. `/remind call mum --at "tomorrow at 9"` sets one.'
 
 
+def _render_done(item: JobItem, _: tzinfo) -> str:
+    again = item.state == "active" and item.repeats
+    return f"Done: {item.text}" + (
+        f"\nIt comes again: {item.when}. `/remind cancel {item.id}` ends it." if again else ""
+    )
+
+
 def _render_set(item: JobItem, _: tzinfo) -> str:
     return f"Set:\n{job_line(item)}"
 
@@ -202,6 +209,8 @@ async def add_reminder(context: CommandContext, words: str, when: str | None, re
     > assistant remind add call mum --at "tomorrow at 9"
     > assistant remind add feed the cat in 20 minutes
     """
+    from assistant.core.time_split import split_reminder  # its vocabulary is compiled where it is imported
+
     text, at = (words, when or "") if when is not None or repeat is not None else split_reminder(words)
     if not at and repeat is None:
         raise UsageError('When? Say it as in `/remind call mum --at "tomorrow at 9"`. Nothing was set.')
@@ -245,8 +254,7 @@ def cancel(context: CommandContext, job_id: int) -> JobItem:
 
     > assistant remind cancel 3
     """
-    job = context.stores.agenda.cancel_reminder(job_id, context.scope, command_key(context), context.now)
-    return job_item(context, replace(job, state="cancelled"))
+    return _cancel(context, job_id)
 
 
 @remind.command("again", render=_render_set, remark=attrgetter("warning"), roles=ALL_ROLES)
@@ -262,14 +270,20 @@ async def again(context: CommandContext, job_id: int, when: str) -> JobItem:
     return await _create_reminder(context, f"again:{job.id}:{when}:{context.now:%Y-%m-%dT%H:%M}", job.text, when, "")
 
 
-@remind.command("done", render=lambda item, _: f"Done: {item.text}", roles=ALL_ROLES)
+@remind.command("done", render=_render_done, roles=ALL_ROLES)
 @number_argument("job_id")
 def done(context: CommandContext, job_id: int) -> JobItem:
-    """Say that you did what a reminder was about. It changes nothing.
+    """Say that you did what a reminder was about.
+
+    If it was still to come, it does not come; one that repeats comes again.
 
     > assistant remind done 3
     """
-    return job_item(context, _find_reminder(context, job_id))
+    job = _find_reminder(context, job_id)
+    item = job_item(context, job)
+    if job.state in ("active", "paused") and not item.repeats:
+        return _cancel(context, job_id)
+    return item
 
 
 @remind.command("history", result=HISTORY_JSON, render=render_history, roles=ALL_ROLES)
@@ -285,6 +299,11 @@ def reminder_history(context: CommandContext, limit: int) -> AgendaHistory:
 async def _create_reminder(context: CommandContext, key: str, text: str, when: str, repeat: str) -> JobItem:
     request = JobRequest(key, delivery_target(context), text, when, repeat)
     return set_item(context, await context.stores.agenda.create_reminder(request, context.now))
+
+
+def _cancel(context: CommandContext, job_id: int) -> JobItem:
+    job = context.stores.agenda.cancel_reminder(job_id, context.scope, command_key(context), context.now)
+    return job_item(context, replace(job, state="cancelled"))
 
 
 def _find_reminder(context: CommandContext, job_id: int) -> Job:

@@ -74,12 +74,17 @@ def list_todos(context: CommandContext, name: str, with_done: bool) -> list[Todo
 @phrase_option("--due", "due", metavar="WHEN", help='By when: "friday", "tomorrow at 17:00", "2026-12-24".')
 @phrase_option("--list", "name", metavar="NAME", help="Its list; a new name begins a new list.")
 async def add_todo(context: CommandContext, text: str, due: str | None, name: str | None) -> list[TodoItem]:
-    """Add something to a list.
+    """Add something to a list. Without --due, TEXT may end with a day.
 
     > assistant todo add buy lamp oil
+    > assistant todo add call the bank by friday
     > assistant todo add file the taxes --due "31 March"
     """
-    day = await _parse_due(context, due)
+    from assistant.core.time_split import split_due  # its vocabulary is compiled where it is imported
+
+    if due is None:
+        text, due = split_due(text)
+    day = await _parse_due(context, due or None)
     list_name = find_list_name(name or "")
     todos = context.stores.todos
     todos.add(context.scope, [text], _key(context), context.now, list_name=list_name, due=day or None)

@@ -284,6 +284,24 @@ async def test_the_offline_model_sets_lists_and_cancels(tmp_path: Path) -> None:
         assert third == 'Reminder 1 is cancelled: "call mum".'
 
 
+async def test_what_was_done_before_it_came_does_not_come_and_what_repeats_does(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "ok") as it:
+        run = it.app.commands.run
+        await run("/remind call mum tomorrow at 9", "main")
+        await run("/remind stretch --every day at 8", "main")
+        assert await run("/remind done 1", "main") == "Done: call mum"
+        assert (await run("/remind done 2", "main")).startswith("Done: stretch\nIt comes again: ")
+        assert "call mum" not in await run("/remind list", "main")
+
+
+async def test_a_to_do_that_ends_with_a_day_is_due_then(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "ok") as it:
+        await it.app.commands.run("/todo call Ann by friday", "main")
+        await it.app.commands.run("/todo read 1984", "main")
+        listed = [(todo.text, todo.due) for todo in it.app.stores.todos.list_todos("owner")]
+        assert listed == [("call Ann", "2026-03-06"), ("read 1984", None)]
+
+
 @pytest.mark.parametrize(
     ("text", "reminder"),
     [

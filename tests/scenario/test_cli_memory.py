@@ -226,7 +226,7 @@ def test_an_export_is_read_in_elsewhere_once(home: FilledHome, tmp_path: Path) -
         assert json.loads(run_in_process(home.path, "memory", "import", str(tmp_path / name), "--json").out)["new"] == 0
     ErasureHome(tmp_path / "other").open().close()
     other = FilledHome(tmp_path / "other", home.nurse, home.theirs)
-    assert "Imported 3 entries" in run_in_process(other.path, "memory", "import", str(tmp_path / "lines")).out
+    assert "Added 3 journal entries" in run_in_process(other.path, "memory", "import", str(tmp_path / "lines")).out
     assert [one["text"] for one in rows(other, "memory", "list")] == [BOAT, TEA, NURSE]
 
 
@@ -237,7 +237,7 @@ def test_a_daemon_reads_the_file_of_the_folder_that_the_command_was_typed_in(
     with run_daemon(home.path):
         monkeypatch.chdir(tmp_path)
         Path(name).write_text('["I sing in a choir."]')
-        assert "Imported 1 entry" in run_in_process(home.path, "memory", "import", name).out
+        assert "Added 1 journal entry" in run_in_process(home.path, "memory", "import", name).out
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ async def test_a_memory_is_found_traced_put_right_and_found_put_right_at_once(tm
         assert "changed: 0 memories" in await ask(it, "/memory rebuild")
         (tmp_path / "workspace").mkdir(exist_ok=True)
         (tmp_path / "workspace" / "more.txt").write_text("I sail.\n")
-        assert (await ask(it, "/memory import more.txt")).startswith("Imported 1 entry; already there: 0.")
+        assert (await ask(it, "/memory import more.txt")).startswith("Added 1 journal entry. The next sleep")
 
 
 async def test_what_came_to_mind_for_the_last_answer_is_traced_without_naming_it(tmp_path: Path) -> None:

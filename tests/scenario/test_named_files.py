@@ -53,7 +53,7 @@ async def test_a_file_of_the_workspace_is_read_from_anywhere_by_its_name_or_whol
     (tmp_path / "workspace" / "notes" / "a.txt").write_text("I sail.\n")
     async with run_app(tmp_path) as it:
         for name in ("notes/a.txt", str(tmp_path / "workspace" / "notes" / "a.txt")):
-            assert "Imported" in await it.app.commands.run(f"/memory import {name}", "main")
+            assert "Added" in await it.app.commands.run(f"/memory import {name}", "main")
         assert remembered(it) == ["I sail."]
 
 
@@ -78,7 +78,7 @@ def test_a_terminal_reads_the_file_itself_and_the_daemon_reads_none(tmp_path: Pa
             refused = run_in_process(home, "memory", "import", str(tmp_path / name))
             assert refused.returncode == 2 and why in refused.err
         typed = run_in_process(home, "chat", "-m", f"/memory import {mine}")
-        assert "Imported 0 entries; already there: 1" in typed.out, typed.err
+        assert "Added 0 journal entries. 1 entry was there already." in typed.out, typed.err
         kernel = run_in_process(home, "memory", "import", "/proc/self/environ")
         assert kernel.returncode == 2 and "is not a plain file" in kernel.err
 

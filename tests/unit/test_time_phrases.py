@@ -10,7 +10,7 @@ import pytest
 from assistant.agenda.repeat_phrases import parse_schedule
 from assistant.agenda.time_phrases import parse_moment
 from assistant.context.question import find_past_period
-from assistant.core.calendar import format_moment, split_reminder, utc_to_local
+from assistant.core.calendar import format_moment, utc_to_local
 from assistant.core.errors import UsageError
 from assistant.core.jobs import CronSpec, OneTimeSpec, RRuleSpec
 from assistant.core.time_pieces import find_times
@@ -154,29 +154,6 @@ def test_when_and_how_often_may_come_apart() -> None:
 def test_words_that_are_left_over_are_never_passed_over(when: str, repeat: str) -> None:
     with pytest.raises(UsageError, match="Nothing was set"):
         parse_schedule(when, repeat, BERLIN, NOW)
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("remind me to call mum tomorrow at 9", ("call mum", "tomorrow at 9")),
-        ("call mum in 20 minutes", ("call mum", "in 20 minutes")),
-        ("remind me tomorrow at 9 to call mum", ("call mum", "tomorrow at 9")),
-        ("remind me every weekday at 8:30 to stretch", ("stretch", "every weekday at 8:30")),
-        ("call mum about Monday meeting tomorrow at 9", ("call mum about Monday meeting", "tomorrow at 9")),
-        ("pay rent on the 1st of each month", ("pay rent", "on the 1st of each month")),
-        ("read the paper about the weekend", ("read the paper about the weekend", "")),
-        ("call mum in 20 minutes and dad in 30", ("call mum in 20 minutes and dad in 30", "")),
-        ("remind me to call mum", ("call mum", "")),
-        ("tomorrow at 9 call Ada", ("call Ada", "tomorrow at 9")),
-        ("every monday at 10: water plants", ("water plants", "every monday at 10")),
-        ("monday meeting tomorrow at 9", ("monday meeting", "tomorrow at 9")),
-        ("2 eggs for breakfast", ("2 eggs for breakfast", "")),
-        ("tomorrow", ("tomorrow", "")),
-    ],
-)
-def test_what_is_told_apart_from_when(text: str, parts: tuple[str, str]) -> None:
-    assert split_reminder(text) == parts
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from assistant.agenda.recurrence import next_due
 from assistant.agenda.repeat_phrases import parse_schedule
 from assistant.agenda.time_phrases import parse_moment
-from assistant.core.calendar import format_moment, split_reminder
+from assistant.core.calendar import format_moment
 from assistant.core.errors import UsageError
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -112,15 +112,3 @@ def test_what_repeats_from_a_time_that_spring_leaves_out_keeps_its_time_on_other
 def test_a_rule_that_would_count_days_where_nothing_is_counted_is_refused() -> None:
     with pytest.raises(UsageError, match="BYDAY has numbers with MONTHLY and YEARLY only"):
         parse_schedule("", "FREQ=WEEKLY;BYDAY=1MO", BERLIN, NOW)
-
-
-@pytest.mark.parametrize(
-    ("text", "what", "when"),
-    [
-        ("call mum tomorrow at half past eight", "call mum", "tomorrow at half past eight"),
-        ("remind me tomorrow at quarter to nine to call mum", "call mum", "tomorrow at quarter to nine"),
-        ("remind me on monday to go to 5 shops", "go to 5 shops", "on monday"),
-    ],
-)
-def test_an_hour_in_words_is_told_apart_from_what_it_is_about(text: str, what: str, when: str) -> None:
-    assert split_reminder(text) == (what, when)
