@@ -31,8 +31,8 @@ def _render(report: ContextReport, _: tzinfo) -> str:
     # Offline mode has no provider, and what costs nothing is no cheaper in a cache.
     cache = (" The provider has it cached." if report.cached else " It is not cached now.") if known else ""
     lines = [
-        f"The model sees {pluralize(report.tokens, 'token')} of {report.window_tokens:,}; the context is "
-        f"{report.pressure:.0%} full.{cache}",
+        f"The model sees {pluralize(report.tokens, 'token')} of {report.window_tokens:,}; with room for its answer the "
+        f"context is {report.pressure:.0%} full.{cache}",
         *(f"- {name}: {tokens[kind]:,}" for kind, name in _KINDS.items() if tokens[kind]),
     ]
     if known:

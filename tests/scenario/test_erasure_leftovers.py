@@ -85,6 +85,13 @@ async def test_a_note_of_which_nothing_is_left_leaves_no_heading(home: ErasureHo
     ]
 
 
+async def test_a_part_of_memory_md_of_which_nothing_is_left_leaves_no_heading(home: ErasureHome) -> None:
+    path = home.path / "MEMORY.md"
+    path.write_text("# Me\n\n## Doors\n\n- It opens with Vrunk-88-olma.\n\n## Later\n\n## Rain\n\n- It rained.\n")
+    await home.erasure.erase(BY_TEXT, NOW)
+    assert path.read_text() == "# Me\n\n## Later\n\n## Rain\n\n- It rained.\n"
+
+
 async def test_a_memory_file_that_was_set_aside_loses_the_words(home: ErasureHome) -> None:
     (home.path / "MEMORY.md.damaged").write_bytes(b"\xff\xfe It opens with Vrunk-88-olma. It rains.")
     done = await home.erasure.erase(BY_TEXT, NOW)

@@ -46,7 +46,7 @@ from assistant.store.log.reader import LOG_NAME, session_folder_name
 from assistant.store.log.redact import build_blank_line, is_blank_line, read_plain_or_gzip, rewrite_plain_or_gzip
 
 CHAT_HISTORY_FILE = "chat_history"
-_EMPTY_NOTE = re.compile(r"(?m)^## \d\d:\d\d\n\s*(?=^## |\Z)")
+_EMPTY_SECTION = re.compile(r"(?m)^(#{1,6} [^\n]*)\n\s*(?=^#{1,6} |\Z)")
 _ENTRY = re.compile(rb"(?m)^\n?# [^\n]*\n(?:\+[^\n]*\n?)*")
 
 
@@ -75,7 +75,7 @@ def list_erasable_files(
     data folder), which are rewritten separately."""
     own = plan.scope == OWNER_SCOPE
     days = home / DAILY_NOTES_FOLDER if own else home / DAILY_NOTES_FOLDER / session_folder_name(plan.scope)
-    files = [ErasableFile("memory files", path, partial(_notes_without, plan)) for path in find_files(days, "*.md")]
+    files = [ErasableFile("memory files", path, partial(_without, plan)) for path in find_files(days, "*.md")]
     if own:
         memory, damaged = home / MEMORY_FILE, home / f"{MEMORY_FILE}.damaged"
         files.insert(0, ErasableFile("memory files", memory, partial(_without, plan)))
@@ -97,16 +97,17 @@ def list_erasable_files(
 
 
 def _without(plan: ErasurePlan, data: bytes) -> bytes:
+    """Return MEMORY.md or daily notes without the text, and without headings below which nothing is left: they tell
+    what kind of thing was forgotten."""
     try:
-        return plan.wording.remove_from_text(data.decode()).encode()
+        text = data.decode()
     except UnicodeDecodeError:
         return data
-
-
-def _notes_without(plan: ErasurePlan, data: bytes) -> bytes:
-    """Return daily notes without the text, and without headings of notes of which nothing is left."""
-    left = _without(plan, data)
-    return data if left == data else _EMPTY_NOTE.sub("", left.decode()).encode()
+    left = plan.wording.remove_from_text(text)
+    if left == text:
+        return data
+    empty = {match[1] for match in _EMPTY_SECTION.finditer(text)}
+    return _EMPTY_SECTION.sub(lambda match: match[0] if match[1] in empty else "", left).encode()
 
 
 def _typed_without(plan: ErasurePlan, data: bytes) -> bytes:
