@@ -318,6 +318,7 @@ def _command_services(app: App) -> CommandServices:
         accept=app.runtime.accept,
         stop_turn=app.runtime.stop_turn,
         is_running=app.running_turns.is_running,
+        show_changed=app.dispatcher.show_changed,
         status=app.daemon_status.report,
         status_lines=render_lines,
         tool_changes=app.toolbox.changes,

@@ -61,6 +61,8 @@ async def test_what_was_undone_elsewhere_goes_and_a_command_keeps_its_place(tmp_
             assert words(browser) == ["One", "First.", "Nothing is on the list.", "Two", "Second."]
 
         def go_on() -> None:
+            # At once, and not with the next message.
+            browser.wait(lambda: words(browser) == ["One", "First.", "Nothing is on the list."])
             browser.type("textarea", "Three\n")
             browser.find(".entry.assistant:not(.writing)", "Third.")
             browser.wait(lambda: words(browser) == ["One", "First.", "Nothing is on the list.", "Three", "Third."])
@@ -92,6 +94,9 @@ async def test_a_message_whose_answer_was_lost_is_sent_once_and_what_was_typed_m
             browser.run(_LOSE)
             browser.type("textarea", "Buy oil\n")
             browser.wait(lambda: browser.run("return Boolean(window.lose)"))
+            browser.find(".entry.assistant:not(.writing)", "Yes.")
+            browser.settle()
+            assert words(browser) == ["Buy oil", "Yes."]
             browser.run("window.fetch = whole; lose()")
             browser.find("form .problem", "cannot be reached")
             browser.find(".entry.assistant:not(.writing)", "Yes.")

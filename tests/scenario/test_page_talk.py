@@ -61,6 +61,10 @@ async def test_words_are_shown_as_they_are_written_and_steps_are_folded(tmp_path
 
         def part() -> None:
             browser.find(".entry.writing strong", "half")
+            # Whoever comes in the middle sees it from its beginning.
+            browser.run("location.reload()")
+            browser.find(".entry.writing strong", "half")
+            browser.find(".entry.writing p", "One")
 
         def whole() -> None:
             browser.find(".entry.assistant:not(.writing)", "It is nine.")
@@ -148,12 +152,20 @@ async def test_a_page_goes_on_after_a_restart_and_shows_nothing_twice(tmp_path: 
     async with run_web_api(tmp_path, "Before.", WEB__PORT=port) as it:
         await open_page(browser, it)
         await in_browser(lambda: (browser.type("textarea", "one\n"), browser.find(".entry.assistant", "Before.")))
-    await in_browser(lambda: browser.find(".lost"))
+
+    def away() -> None:
+        browser.find(".lost")
+        browser.type("textarea", "two\n")
+        browser.find("form .problem", "cannot be reached")
+        # It is said once, and of nothing that is only asked for with it.
+        assert not [it for it in browser.find_all("main h2") if it.text]
+
+    await in_browser(away)
     async with run_web_api(tmp_path, "After.", WEB__PORT=port):
 
         def look() -> None:
-            browser.wait(lambda: not browser.find_all(".lost"))
-            browser.type("textarea", "two\n")
+            browser.wait(lambda: not browser.find_all(".lost, .problem"))
+            browser.type("textarea", "\n")
             browser.find(".entry.assistant", "After.")
             assert len(browser.find_all(".entry")) == 4
 
@@ -172,6 +184,8 @@ async def test_what_was_said_is_found_and_the_place_is_shown(tmp_path: Path, bro
             browser.type(".sessions input[type=search]", "heron")
             browser.click(".found a", "heron")
             browser.find(".entry.found", "The heron stands at the pond.")
+            # They would take back and ask again what was said last, which may not be shown here.
+            assert not {"Edit", "Try again"} & {it.text for it in browser.find_all(".entry button")}
             assert browser.complaints() == []
 
         await in_browser(look)
@@ -348,6 +362,17 @@ async def test_what_an_answer_asks_stays_when_stored_messages_come_after_it(tmp_
                 {**delivered, "buttons": [{"label": "Done", "command": "/remind done 1"}]},
             )
             assert shown == [[7, "Pay Bob?", [{"label": "Done", "command": "/remind done 1"}]]]
+            kept = browser.driver.execute_async_script(
+                f"""const done = arguments[0];
+                {module}
+                const notice = (key) => ({{ key, message_id: null, kind: "notice", html: "", body: key }});
+                const sent = withSent([], "s", "Hello", []);
+                const empty = {{ id: 1, role: "user", kind: "message", text: "", html: "", tool_calls: [], media: [] }};
+                const forgotten = entriesOf([empty]);
+                const entries = withDelivery(withDelivery(sent, notice("one"), []), notice("two"), []);
+                done(merge(entries, forgotten).map((entry) => entry.text));"""
+            )
+            assert kept == ["Hello", "one", "two", "(forgotten)"]
 
         await in_browser(look)
 

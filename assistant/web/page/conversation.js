@@ -24,10 +24,11 @@ export function entriesOf(messages) {
     }
     if (message.role === "assistant" && message.tool_calls.length && !message.text) continue;
     const { id, role, at, turn, media, spoken } = message;
-    // What was noted for the model has a mark before it.
+    // What was noted for the model has a mark before it; what was forgotten has nothing left.
     const isNote = role === "system";
-    const text = isNote ? message.text.replace(/^<[\w-]+>\s*/, "") : message.text;
-    const html = isNote ? undefined : message.html;
+    const isForgotten = !message.text && !media.length;
+    const text = isForgotten ? "(forgotten)" : isNote ? message.text.replace(/^<[\w-]+>\s*/, "") : message.text;
+    const html = isNote || isForgotten ? undefined : message.html;
     entries.push({ key: `m${id}`, id, role, html, text, at, turn, media, spoken, steps: role === "assistant" ? steps : [] });
     if (role === "assistant") steps = [];
   }
@@ -47,7 +48,8 @@ export function merge(entries, stored, isGone = () => false) {
     const { html, text, buttons } = was?.buttons?.length ? was : entry;
     return { ...entry, key: was?.key ?? entry.key, html, text, buttons, spoken: entry.spoken || was?.spoken };
   });
-  const known = new Set(newer.map((entry) => entry.id));
+  // A notice has no id, and is not the same as another one.
+  const known = new Set(newer.map((entry) => entry.id ?? entry.key));
   const noted = (entry) => newer.some((it) => it.role === "system" && it.text.startsWith(entry.text));
   const kept = entries.filter((entry) => !known.has(entry.id) && !isGone(entry) && !(entry.role === "notice" && noted(entry)));
   let last = 0;

@@ -38,7 +38,7 @@ function Trouble({ text, then }) {
 const factsOf = (text) =>
   text
     .split("\n")
-    .map((line) => /^- ([^:]{1,40}): (.*)$/.exec(line))
+    .map((line) => /^- (.{1,60}?): (.*)$/.exec(line))
     .filter((found) => found && found[1] !== "Green")
     .map((found) => [found[1], html`<${Line} text=${found[2]} />`]);
 

@@ -6,7 +6,7 @@
 import { get, post } from "./api.js";
 
 const HIDDEN_MILLISECONDS = 60_000;
-const NAMES = ["hello", "deliver", "turn", "delta", "tool", "discard", "notice"];
+const NAMES = ["hello", "deliver", "turn", "delta", "tool", "discard", "notice", "changed"];
 
 /**
  * @param {string} session
