@@ -1,13 +1,13 @@
 /** Health: how every part is, what needs a person and is fixed by a button, who is let in, backups, archive, logs. */
 import { html, useState } from "./vendor/preact.js";
-import { get, logOut, post, read, run } from "./api.js";
+import { get, getStatus, logOut, post, read, run } from "./api.js";
 import { bytes } from "./format.js";
 import { Approvals, Listed, Run } from "./listed.js";
 import { Action, Facts, Line, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
 
 export function Health() {
-  const [status, error, reload] = useLoaded(() => get("/status"), []);
-  const [shown] = useLoaded(() => run(["status"]), [status]);
+  const [status, error, reload] = useLoaded(getStatus, []);
+  const [shown] = useLoaded(async () => status && run(["status"]), [status]);
   return html`<${Page} title="Health" about="What needs you, and how each part of your assistant is." waits=${!status && !error} aside=${status && html`<span class=${status.ok ? "good" : "problem"} role="status">${status.ok ? "All is well." : "Something needs you."}</span>`}>
     <${Problem} error=${error} />
     ${status?.problems.length > 0 && html`<ul class="list">${status.problems.map((problem) => html`<${Trouble} key=${problem} text=${problem} then=${reload} />`)}</ul>`}

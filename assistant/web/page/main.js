@@ -1,6 +1,6 @@
 /** The frame: login, navigation, and the page that the address names (`#/memory/x`). */
 import { html, render, useEffect, useState } from "./vendor/preact.js";
-import { ApiError, get, logIn } from "./api.js";
+import { ApiError, getStatus, logIn } from "./api.js";
 import { Problem } from "./parts.js";
 // In this order their sum is the smallest compressed.
 import { Talk } from "./talk.js";
@@ -70,7 +70,7 @@ function Frame() {
   }, []);
   useEffect(() => {
     document.title = `${PAGES[address.name][0]} · Nocturne`;
-    get("/status").then((status) => setWell(status.ok), () => {});
+    getStatus().then((status) => setWell(status.ok), () => {});
   }, [address.name]);
   useEffect(() => markNav(address.name, isWell), [address.name, isWell]);
   // What had the focus may be gone with what was shown before.

@@ -1,6 +1,6 @@
 /** Sleep: what each did, how far one is that runs now, and what the next would do. */
 import { html, useEffect, useState } from "./vendor/preact.js";
-import { get, read, run, runAsked } from "./api.js";
+import { get, getStatus, read, run, runAsked } from "./api.js";
 import { plural } from "./format.js";
 import { Action, Due, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
 
@@ -13,7 +13,7 @@ export function Sleep() {
   const [failure, setFailure] = useState(null);
   const sleeps = loaded?.sleeps ?? [];
   const running = sleeps.find((it) => it.state === "running");
-  const [status] = useLoaded(() => get("/status"), [sleeps[0]?.id, running?.id]);
+  const [status] = useLoaded(getStatus, [sleeps[0]?.id, running?.id]);
   useEffect(() => {
     if (!running) return undefined;
     const timer = setInterval(reload, LOOK_EVERY);

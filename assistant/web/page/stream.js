@@ -3,7 +3,7 @@
  * happened to the connection or the assistant. A page that is hidden for a minute lets go: browsers allow only six
  * connections to one address.
  */
-import { get, post } from "./api.js";
+import { getStatus, post } from "./api.js";
 
 const HIDDEN_MILLISECONDS = 60_000;
 const NAMES = ["hello", "deliver", "turn", "delta", "tool", "discard", "notice", "changed"];
@@ -43,7 +43,7 @@ export function follow(session, onEvent) {
   function again() {
     const failed = source;
     const isWanted = () => failed && failed === source;
-    get("/status").then(() => isWanted() && open(), (error) => isWanted() && error.status !== 401 && (retry = setTimeout(again, 1000)));
+    getStatus().then(() => isWanted() && open(), (error) => isWanted() && error.status !== 401 && (retry = setTimeout(again, 1000)));
   }
 
   function close() {

@@ -1,6 +1,6 @@
 /** Today: what is on, as a day, a week or a month; reminders are moved by dragging, or by typing when. */
 import { html, useState } from "./vendor/preact.js";
-import { get, read, run } from "./api.js";
+import { getStatus, read, run } from "./api.js";
 import { clockTime, dayName, isoDay, monthName, weekName, weekdayName } from "./format.js";
 import { Listed, Run } from "./listed.js";
 import { Action, Due, Editor, Page, Problem, Tabs, Time, useDoing, useLoaded } from "./parts.js";
@@ -39,7 +39,7 @@ export function Today({ rest }) {
   // What was read of other days says nothing of these.
   const items = loaded?.days.join() === days.join() ? loaded.items : null;
   const [ended] = useLoaded(() => read(["remind", "history", "--limit", "20"]), []);
-  const [status] = useLoaded(() => get("/status"), []);
+  const [status] = useLoaded(getStatus, []);
   const [failure, setFailure] = useState(null);
   const elsewhere = status && zoneOf(status.timezone) !== zoneOf();
   const move = async (id, day, time) => {
