@@ -257,6 +257,7 @@ async def test_times_are_in_the_readers_zone_and_earlier_sleeps_are_asked_for(tm
             newest = browser.find("main details:first-of-type summary time")
             assert newest.text.replace("\u202f", " ").endswith(f"{there:%-I:%M %p}"), newest.text
             assert len(browser.find_all("main details")) == 30
+            browser.find("main p", "Times in reports are those of ")
             browser.click("main button", "Earlier ones")
             browser.find("main details summary", "#1 ")
             browser.run("location.hash = '#/today'")

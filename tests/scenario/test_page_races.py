@@ -43,6 +43,10 @@ async def test_what_was_asked_for_one_conversation_does_not_come_into_another(tm
             browser.run("location.hash = '#/talk/main'")
             browser.wait(lambda: words(browser) == ["In main", "Yes."])
             assert browser.find("textarea").get_property("value") == "Half a th"
+            # What is no conversation is told, and is not asked for again and again.
+            browser.run("location.hash = '#/talk/nope:x'")
+            browser.find(".problem", "conversations of others")
+            assert browser.find_all(".lost, main .dots") == []
 
         await in_browser(look)
 

@@ -79,6 +79,15 @@ async def test_words_are_shown_as_they_are_written_and_steps_are_folded(tmp_path
         it.app.terminal.show(TurnEvent("discard", "main", "t00000001", {}), "")
         it.model.gate.set()
         await in_browser(whole)
+        stored = (await it.socket.get("/v1/messages"))["messages"]
+        (result,) = [message["id"] for message in stored if message["role"] == "tool"]
+
+        def place() -> None:
+            # What a tool gave is found in the answer that was made of it.
+            browser.run("location.hash = arguments[0]", f"#/talk/main/{result}")
+            browser.find(".entry.found .steps[open]", "current time")
+
+        await in_browser(place)
 
 
 async def test_hostile_words_run_nothing_and_load_nothing_from_elsewhere(tmp_path: Path, browser: Browser) -> None:

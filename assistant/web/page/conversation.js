@@ -14,7 +14,7 @@ export function entriesOf(messages) {
   for (const message of messages) {
     if (message.role === "tool") {
       const step = steps.find((it) => it.call === message.tool_call_id);
-      if (step) step.result = message.text;
+      if (step) Object.assign(step, { id: message.id, result: message.text });
       continue;
     }
     if (message.kind !== "message") continue;

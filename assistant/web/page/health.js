@@ -3,7 +3,7 @@ import { html, useState } from "./vendor/preact.js";
 import { get, getStatus, logOut, post, read, run } from "./api.js";
 import { bytes } from "./format.js";
 import { Approvals, Listed, Run } from "./listed.js";
-import { Action, Facts, Line, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
+import { Action, Facts, Line, Markdown, Page, Problem, Time, Zone, useLoaded } from "./parts.js";
 
 export function Health() {
   const [status, error, reload] = useLoaded(getStatus, []);
@@ -14,6 +14,7 @@ export function Health() {
     <${Approvals} /><${Allowed} />
     <${People} />
     <${Deliveries} />
+    <${Zone} of=${status}>Times in texts</${Zone}>
     ${shown && html`<${Facts} rows=${factsOf(shown.text)} />`}
     <${Checks} done=${reload} />
     <${Bridges} />

@@ -2,7 +2,7 @@
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { get, getStatus, read, run, runAsked } from "./api.js";
 import { plural } from "./format.js";
-import { Action, Due, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
+import { Action, Due, Markdown, Page, Problem, Time, Zone, useLoaded } from "./parts.js";
 
 const LOOK_EVERY = 1000;
 
@@ -30,6 +30,7 @@ export function Sleep() {
       <${Action} does=${async () => setForecast(await run(["sleep", "--dry-run"]))}>What would it do?</${Action}>
     </div>`}>
     <${Problem} error=${error ?? failure} />
+    <${Zone} of=${status}>Times in reports</${Zone}>
     ${status && !running && html`<p class="quiet next">Next sleep: ${!status.next_sleep ? "off" : html`<${Due} at=${status.next_sleep} now=${status.at} />`}</p>`}
     ${forecast && html`<${Markdown} of=${forecast.html} />`}
     ${sleeps.map((sleep, n) => html`<${One} key=${sleep.id} sleep=${sleep} open=${n === 0} newest=${n === 0} done=${reload} />`)}

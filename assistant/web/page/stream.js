@@ -3,14 +3,14 @@
  * happened to the connection or the assistant. A page that is hidden for a minute lets go: browsers allow only six
  * connections to one address.
  */
-import { getStatus, post } from "./api.js";
+import { get, post } from "./api.js";
 
 const HIDDEN_MILLISECONDS = 60_000;
 const NAMES = ["hello", "deliver", "turn", "delta", "tool", "discard", "notice", "changed"];
 
 /**
  * @param {string} session
- * @param {(name: string, data: object) => void} onEvent also gets `connected` and `lost`
+ * @param {(name: string, data: object) => void} onEvent also gets `connected`, `lost` and `refused`
  * @returns {() => void} ends it
  */
 export function follow(session, onEvent) {
@@ -38,12 +38,15 @@ export function follow(session, onEvent) {
     };
   }
 
-  /** Whoever was logged out is told by the answer, and is not let in by asking on. Nothing is opened for a page that was
+  /** Whoever was logged out, or asks for what is no conversation, is told by the answer, and is not let in by asking on. Nothing is opened for a page that was
    * left meanwhile, nor a second time. */
   function again() {
     const failed = source;
     const isWanted = () => failed && failed === source;
-    getStatus().then(() => isWanted() && open(), (error) => isWanted() && error.status !== 401 && (retry = setTimeout(again, 1000)));
+    get("/messages", { session, limit: 1 }).then(
+      () => isWanted() && open(),
+      (error) => isWanted() && (/40[014]/.test(error.status) ? onEvent("refused", error) : (retry = setTimeout(again, 1000))),
+    );
   }
 
   function close() {

@@ -49,6 +49,7 @@ function useConversation(session, place) {
     }
     return follow(session, (name, data) => {
       setLost(name === "lost");
+      if (name === "refused") setError(data);
       if (name === "connected" || name === "turn" || name === "deliver") setHappened((n) => n + 1);
       // What a turn that was stopped had written is stored; an answer is delivered.
       if (name === "connected" || name === "changed" || (name === "turn" && data.state !== "answered")) refresh().then(() => setError(null), setError);
@@ -117,7 +118,7 @@ function Conversation({ session, place, aside, setAside }) {
   const follows = useRef(true);
 
   useLayoutEffect(() => {
-    const found = place && document.getElementById(`m${place}`);
+    const found = list.current?.querySelector(".found");
     if (found) found.scrollIntoView({ block: "center" });
     else if (follows.current && list.current) list.current.scrollTop = list.current.scrollHeight;
   }, [talk.entries, talk.writing]);
@@ -164,7 +165,7 @@ function Conversation({ session, place, aside, setAside }) {
             (entry) => html`<${Entry}
               key=${entry.key}
               entry=${entry}
-              found=${entry.id === place}
+              found=${place && [entry, ...entry.steps].some((it) => it.id === place)}
               command=${talk.command}
               isLast=${entry === lastAnswer}
               edit=${entry === lastUser ? edit : null}
