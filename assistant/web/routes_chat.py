@@ -52,8 +52,8 @@ _STREAM_ANSWER: dict[int | str, dict[str, Any]] = {
             "A stream of server-sent events, the data of each a JSON object. `hello` comes first. `deliver` is a reply "
             "or notice that stays: it has an id, and is confirmed by its `key` (`/v1/deliveries/ack`) or by coming "
             "again with its id. `turn`, `delta`, `tool`, `notice` and `discard` show what happens; they are "
-            "provisional and are not repeated, but whoever comes while an answer is written gets what was written of "
-            "it. `changed` tells that something that was said was undone or forgotten."
+            "provisional and are not repeated, but a client that comes while an answer is written gets what was "
+            "written of it. `changed` tells that something that was said was undone or forgotten."
         ),
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     }

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.messages import ToolCall
-from assistant.web.page_files import PAGE_FOLDER
 from tests.strict.behaviour import Held, ScriptedAnswer
 from tests.strict.server import StrictServer
 from tests.strict.speech import KEY, StrictSpeech
@@ -351,59 +350,6 @@ async def test_a_voice_note_is_recorded_kept_and_answered_aloud(tmp_path: Path, 
             plays(".entry.assistant audio")
             assert len(browser.find_all(".entry.assistant")) == 2 and len(browser.find_all(".entry audio")) == 2
             assert browser.complaints() == []
-
-        await in_browser(look)
-
-
-async def test_what_an_answer_asks_stays_when_stored_messages_come_after_it(tmp_path: Path, browser: Browser) -> None:
-    module = (PAGE_FOLDER / "conversation.js").read_text(encoding="utf-8").replace("export ", "")
-    async with run_web_api(tmp_path) as it:
-        await open_page(browser, it)
-
-        def look() -> None:
-            delivered = {"key": "k", "message_id": 7, "kind": "reply", "html": "<p>Pay Bob?</p>", "body": "Pay Bob?"}
-            shown = browser.driver.execute_async_script(
-                f"""const [delivered, done] = arguments;
-                {module}
-                const stored = [{{ key: "m7", id: 7, role: "assistant", text: "It is a note.", steps: [] }}];
-                const entries = merge(withDelivery([], delivered, []), stored);
-                done(entries.map((entry) => [entry.id, entry.text, entry.buttons]));""",
-                {**delivered, "buttons": [{"label": "Done", "command": "/remind done 1"}]},
-            )
-            assert shown == [[7, "Pay Bob?", [{"label": "Done", "command": "/remind done 1"}]]]
-            kept = browser.driver.execute_async_script(
-                f"""const done = arguments[0];
-                {module}
-                const notice = (key) => ({{ key, message_id: null, kind: "notice", html: "", body: key }});
-                const sent = withSent([], "s", "Hello", []);
-                const empty = {{ id: 1, role: "user", kind: "message", text: "", html: "", tool_calls: [], media: [] }};
-                const forgotten = entriesOf([empty]);
-                const entries = withDelivery(withDelivery(sent, notice("one"), []), notice("two"), []);
-                done(merge(entries, forgotten).map((entry) => entry.text));"""
-            )
-            assert kept == ["Hello", "one", "two", "(forgotten)"]
-
-        await in_browser(look)
-
-
-async def test_a_recording_stays_when_messages_that_were_read_before_it_come_after_it(
-    tmp_path: Path, browser: Browser
-) -> None:
-    module = (PAGE_FOLDER / "conversation.js").read_text(encoding="utf-8").replace("export ", "")
-    async with run_web_api(tmp_path) as it:
-        await open_page(browser, it)
-
-        def look() -> None:
-            shown = browser.driver.execute_async_script(
-                f"""const done = arguments[0];
-                {module}
-                const reply = {{ key: "turn:1", message_id: 7, kind: "reply", html: "<p>Yes.</p>", body: "Yes." }};
-                const recording = {{ key: "spoken:7", message_id: 7, kind: "reply", html: "", body: "" }};
-                const stored = [{{ key: "m7", id: 7, role: "assistant", text: "Yes.", spoken: false, steps: [] }}];
-                const heard = withDelivery(withDelivery([], reply, []), recording, []);
-                done(merge(heard, stored).map((entry) => [entry.id, entry.text, entry.spoken]));"""
-            )
-            assert shown == [[7, "Yes.", True]]
 
         await in_browser(look)
 
