@@ -77,6 +77,37 @@ async def test_what_was_undone_elsewhere_goes_and_a_command_keeps_its_place(tmp_
         await in_browser(go_on)
 
 
+async def test_what_came_while_a_machine_slept_is_shown_when_it_is_looked_at_again(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with run_web_api(tmp_path, "First.", "Second.") as it:
+        await open_page(browser, it)
+        await in_browser(lambda: (browser.type("textarea", "One\n"), browser.find(".entry.assistant", "First.")))
+        await it.wait_idle()
+        terminals = it.app.terminal._terminals
+
+        def look(hidden: str, later: int = 0) -> None:
+            browser.run(
+                f"Object.defineProperty(document, 'hidden', {{value: {hidden}, configurable: true}});"
+                f"const now = Date.now(); Date.now = () => now + {later};"
+                "document.dispatchEvent(new Event('visibilitychange'))"
+            )
+
+        async def is_anew(before: object) -> None:
+            await in_browser(lambda: browser.wait(lambda: [one for one in terminals if one is not before]))
+
+        (before,) = terminals
+        # The connection is dead, and nobody has said so: no event comes by it.
+        await in_browser(look, "true")
+        await in_browser(look, "false", 61_000)
+        await is_anew(before)
+        (before,) = [one for one in terminals if one is not before]
+        await in_browser(lambda: browser.run("dispatchEvent(new Event('online'))"))
+        await is_anew(before)
+        await in_browser(lambda: (browser.type("textarea", "Two\n"), browser.find(".entry.assistant", "Second.")))
+        await in_browser(lambda: browser.wait(lambda: words(browser) == ["One", "First.", "Two", "Second."]))
+
+
 # The connection ends after what the page sends was accepted, when `lose` is called.
 _LOSE = """
 window.whole = fetch;

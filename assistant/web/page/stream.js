@@ -18,6 +18,7 @@ export function follow(session, onEvent) {
   let last = "";
   let timer = 0;
   let retry = 0;
+  let hiddenAt = 0;
 
   function open() {
     clearTimeout(retry);
@@ -55,16 +56,26 @@ export function follow(session, onEvent) {
     source = null;
   }
 
+  /** A connection from before a machine slept, or from another network, may be dead, and say nothing of it. */
+  function anew() {
+    close();
+    open();
+  }
+
   function visibility() {
     clearTimeout(timer);
-    if (document.hidden) timer = setTimeout(close, HIDDEN_MILLISECONDS);
-    else if (!source) open();
+    if (document.hidden) {
+      hiddenAt = Date.now();
+      timer = setTimeout(close, HIDDEN_MILLISECONDS);
+    } else if (!source || Date.now() - hiddenAt > HIDDEN_MILLISECONDS) anew(); // no timer runs while a machine sleeps
   }
 
   document.addEventListener("visibilitychange", visibility);
+  window.addEventListener("online", anew);
   open();
   return () => {
     document.removeEventListener("visibilitychange", visibility);
+    window.removeEventListener("online", anew);
     clearTimeout(timer);
     close();
   };
