@@ -21,7 +21,7 @@ export function Settings() {
     <p class="quiet">They are in config.toml of your data folder. A value that the assistant could not start with is refused.</p>
     <input type="search" value=${text} placeholder="Search settings" aria-label="Search settings" onInput=${(event) => setText(event.target.value)} />
     <${Problem} error=${error} />
-    ${said && html`<p class="row" role="status"><span><${Line} text=${said} /></span>${/restart/.test(said) && html`<${Action} does=${restart}>Restart the service</${Action}>`}</p>`}
+    ${said && html`<p class="row news" role="status"><span><${Line} text=${said} /></span>${/restart/.test(said) && html`<${Action} does=${restart}>Restart the service</${Action}>`}</p>`}
     ${rows && !found.length && html`<p class="quiet">No setting has these words.</p>`}
     ${[...sections].map(([name, all]) => html`<details key=${name} open=${words.length > 1}>
       <summary class="row"><span>${name.replaceAll("_", " ")}</span><span class="quiet small">${all.filter(isChanged).length ? `${all.filter(isChanged).length} changed, ` : ""}${plural(all.length, "setting")}</span></summary>
