@@ -48,6 +48,9 @@ async def test_what_was_asked_for_one_conversation_does_not_come_into_another(tm
             browser.run("location.hash = '#/talk/nope:x'")
             browser.find(".problem", "conversations of others")
             assert browser.find_all(".lost, main .dots") == []
+            # A name in any script makes one.
+            browser.type(".sessions form input", "Küche, Поездка\n")
+            browser.find("main[aria-label='Conversation thread:küche-поездка'] p", "Say something.")
 
         await in_browser(look)
 
