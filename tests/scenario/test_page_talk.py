@@ -260,6 +260,12 @@ async def test_the_last_exchange_is_changed_and_asked_again(tmp_path: Path, brow
 
 async def test_a_browser_that_is_logged_out_elsewhere_says_so(tmp_path: Path, browser: Browser) -> None:
     async with run_web_api(tmp_path) as it:
+        # Also where nothing is open that would end.
+        await open_page(browser, it, "#/memory")
+        await in_browser(lambda: browser.find("h1", "Memory"))
+        await revoke_all(it)
+        seen = "document.dispatchEvent(new Event('visibilitychange'))"
+        await in_browser(lambda: (browser.run(seen), browser.find("pre", "assistant open")))
         await open_page(browser, it)
         await in_browser(lambda: browser.find("textarea"))
         await revoke_all(it)

@@ -70,7 +70,15 @@ function Frame() {
   }, []);
   useEffect(() => {
     document.title = `${PAGES[address.name][0]} · Nocturne`;
-    getStatus().then((status) => setWell(status.ok), () => {});
+    // A page that stays open tells what needs a person, too, and ends when it is logged out.
+    const look = () => document.hidden || getStatus().then((status) => setWell(status.ok), () => {});
+    look();
+    const timer = setInterval(look, 60_000);
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", look);
+    };
   }, [address.name]);
   useEffect(() => markNav(address.name, isWell), [address.name, isWell]);
   // What had the focus may be gone with what was shown before.
