@@ -192,6 +192,8 @@ async def test_what_was_said_is_found_and_the_place_is_shown(tmp_path: Path, bro
             browser.type(".sessions input[type=search]", "heron")
             browser.click(".found a", "heron")
             browser.find(".entry.found", "The heron stands at the pond.")
+            browser.click("button", "Earlier messages")
+            browser.wait(lambda: "Earlier messages" not in browser.text())
             # They would take back and ask again what was said last, which may not be shown here.
             assert not {"Edit", "Try again"} & {it.text for it in browser.find_all(".entry button")}
             assert browser.complaints() == []

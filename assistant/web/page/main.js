@@ -4,14 +4,14 @@ import { ApiError, getStatus, logIn } from "./api.js";
 import { Problem } from "./parts.js";
 // In this order their sum is the smallest compressed.
 import { Talk } from "./talk.js";
-import { Context } from "./context.js";
-import { Sleep } from "./sleep.js";
-import { Memory } from "./memory.js";
-import { Settings } from "./settings.js";
-import { Spending } from "./spending.js";
 import { Today } from "./today.js";
-import { Setup } from "./setup.js";
+import { Context } from "./context.js";
+import { Memory } from "./memory.js";
 import { Health } from "./health.js";
+import { Settings } from "./settings.js";
+import { Sleep } from "./sleep.js";
+import { Spending } from "./spending.js";
+import { Setup } from "./setup.js";
 
 /** What each page is called, and what shows it. */
 const PAGES = {

@@ -33,17 +33,17 @@ export function Sleep() {
     <${Zone} of=${status}>Times in reports</${Zone}>
     ${status && !running && html`<p class="quiet next">Next sleep: ${!status.next_sleep ? "off" : html`<${Due} at=${status.next_sleep} now=${status.at} />`}</p>`}
     ${forecast && html`<${Markdown} of=${forecast.html} />`}
-    ${sleeps.map((sleep, n) => html`<${One} key=${sleep.id} sleep=${sleep} open=${n === 0} newest=${n === 0} done=${reload} />`)}
+    ${sleeps.map((sleep, n) => html`<${One} key=${sleep.id} sleep=${sleep} newest=${n === 0} done=${reload} />`)}
     ${sleeps.length >= limit && html`<${Action} does=${async () => setLimit(limit + 30)}>Earlier ones</${Action}>`}
     ${loaded && !sleeps.length && html`<p class="quiet">It has not slept yet.</p>`}
   </${Page}>`;
 }
 
-function One({ sleep, open, newest, done }) {
+function One({ sleep, newest, done }) {
   const [changes, setChanges] = useState(null);
   const show = async () => setChanges(await read(["memory", "changes", String(sleep.id)]));
   useEffect(() => setChanges(null), [sleep.state]);
-  return html`<details open=${open}>
+  return html`<details open=${newest}>
     <summary class="row"><span>#${sleep.id} <${Time} at=${sleep.started_at} /></span><span class="quiet small" role="status">${sleep.state}</span></summary>
     <${Markdown} of=${sleep.html} />
     ${sleep.state !== "running" && html`<p class="row"><${Action} does=${show}>What it changed</${Action}>${newest && sleep.state === "done" && html`<${UndoSleep} done=${done}>Undo what it changed</${UndoSleep}>`}</p>`}

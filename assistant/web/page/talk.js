@@ -44,7 +44,7 @@ function useConversation(session, place) {
 
   useEffect(() => {
     if (place) {
-      get(`/history/${place}`, { neighbours: 30, html: true }).then(({ messages }) => setEntries(entriesOf(messages)), setError);
+      get(`/history/${place}`, { neighbours: 30, html: true }).then(({ messages }) => (setEntries(entriesOf(messages)), setMore(true)), setError);
       return undefined;
     }
     return follow(session, (name, data) => {
@@ -117,10 +117,9 @@ function Conversation({ session, place, aside, setAside }) {
   const list = useRef(null);
   const follows = useRef(true);
 
+  useLayoutEffect(() => list.current.querySelector(".found")?.scrollIntoView({ block: "center" }), [!talk.entries.length]);
   useLayoutEffect(() => {
-    const found = list.current?.querySelector(".found");
-    if (found) found.scrollIntoView({ block: "center" });
-    else if (follows.current && list.current) list.current.scrollTop = list.current.scrollHeight;
+    if (!place && follows.current) list.current.scrollTop = list.current.scrollHeight;
   }, [talk.entries, talk.writing]);
 
   // A keyboard on the screen, or a turned telephone: the end stays in sight.
@@ -160,7 +159,7 @@ function Conversation({ session, place, aside, setAside }) {
       <div class="said" ref=${list} onScroll=${scrolled} tabindex="0" role="log" aria-label="What was said">
         <div class="column">
           ${place && html`<p class="quiet"><a href=${`#/talk/${session}`}>Back to the end of this conversation</a></p>`}
-          ${talk.more && !place && html`<${Action} class="link" does=${talk.earlier}>Earlier messages</${Action}>`}
+          ${talk.more && html`<${Action} class="link" does=${talk.earlier}>Earlier messages</${Action}>`}
           ${talk.entries.map(
             (entry) => html`<${Entry}
               key=${entry.key}
@@ -173,7 +172,7 @@ function Conversation({ session, place, aside, setAside }) {
           )}
           <${Writing} now=${talk.writing} />
           ${!place && html`<${Approvals} since=${`${talk.happened} ${talk.entries.length}`} />`}
-          ${talk.more === null && !place && !talk.error && html`<${Waiting} />`}
+          ${talk.more === null && !talk.error && html`<${Waiting} />`}
           ${!talk.entries.length && talk.more === false && html`<p class="quiet">Say something. What you say here is kept, and remembered. New here? <a href="#/setup">Set it up</a>: model, names, time, budget.</p>`}
           <${Problem} error=${talk.error} />
         </div>
