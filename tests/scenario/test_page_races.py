@@ -78,6 +78,14 @@ async def test_what_was_undone_elsewhere_goes_and_a_command_keeps_its_place(tmp_
         await in_browser(begin)
         await it.socket.request("POST", "/v1/commands", json={"argv": ["undo"]})
         await in_browser(go_on)
+        await it.socket.request("POST", "/v1/commands", json={"argv": ["forget", "Three", "--yes"]})
+
+        def forgotten() -> None:
+            browser.find(".entry.user", "(forgotten)")
+            # It cannot be changed and asked again.
+            assert "Edit" not in [it.text for it in browser.find_all(".entry button")]
+
+        await in_browser(forgotten)
 
 
 async def test_what_came_while_a_machine_slept_is_shown_when_it_is_looked_at_again(

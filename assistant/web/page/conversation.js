@@ -29,7 +29,7 @@ export function entriesOf(messages) {
     const isForgotten = !message.text && !media.length;
     const text = isForgotten ? "(forgotten)" : isNote ? message.text.replace(/^<[\w-]+>\s*/, "") : message.text;
     const html = isNote || isForgotten ? undefined : message.html;
-    entries.push({ key: `m${id}`, id, role, html, text, at, turn, media, spoken, steps: role === "assistant" ? steps : [] });
+    entries.push({ key: `m${id}`, id, role, html, text, isForgotten, at, turn, media, spoken, steps: role === "assistant" ? steps : [] });
     if (role === "assistant") steps = [];
   }
   return entries;

@@ -167,7 +167,7 @@ function Conversation({ session, place, aside, setAside }) {
               found=${place && [entry, ...entry.steps].some((it) => it.id === place)}
               command=${talk.command}
               isLast=${entry === lastAnswer}
-              edit=${entry === lastUser ? edit : null}
+              edit=${entry === lastUser && !entry.isForgotten ? edit : null}
             />`,
           )}
           <${Writing} now=${talk.writing} />
