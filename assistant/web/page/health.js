@@ -66,7 +66,7 @@ function Checks({ done }) {
       ${report && html`<${Action} class=${report.ok ? "" : "primary"} does=${check("--fix")}>Fix what is safe to fix</${Action}><${Action} does=${check("--call")}>Ask the model, too</${Action}>`}</p>
     ${report && html`<div role="status"><p>${report.ok ? "All is well." : "Something needs you."} <span class="quiet">${report.findings.length} checks</span></p>
       <ul class="list findings">${found.map((it) => html`<li><strong>${it.subject}</strong> <span class=${it.verdict === "problem" ? "problem" : ""}><${Line} text=${it.text} /></span>
-        ${it.fixed && html` <span class="good">${it.fixed}</span>`} <span class="quiet"><${Line} text=${it.to_do} /></span></li>`)}</ul></div>`}
+        ${it.fixed && html` <span class="good">${it.fixed}</span>`}<br /><span class="quiet"><${Line} text=${it.to_do} /></span></li>`)}</ul></div>`}
   </section>`;
 }
 
