@@ -112,19 +112,24 @@ class MentionedDates:
         self._kept = kept
         self._zone = zone
         self._keeping = asyncio.Lock()
+        self._reading = asyncio.Lock()
         self._last: dict[str, tuple[object, list[DatedMention]]] = {}
+        # What was read of texts that are not kept yet, by their digest.
+        self._parsed: dict[bytes, tuple[DatedMention, ...]] = {}
 
     async def read(self, scope: str, now: datetime) -> list[DatedMention]:
         """Return what is currently valid. Raises `StoreError`."""
-        # The journal and what is kept belong to the thread of the event loop, which many messages would block.
-        state = (self._history.version(), self._journal.version(), now.replace(second=0, microsecond=0))
-        last = self._last.get(scope)
-        if last is not None and last[0] == state:
-            return last[1]
-        entries, kept = self._journal.list_current(scope, limit=_MOST_ENTRIES), self._kept.read(scope)
-        found = await asyncio.to_thread(self._find, scope, now, entries, kept)
-        self._last[scope] = (state, found)
-        return found
+        # A month asks for each of its weeks at once: who comes second gets what the first has read.
+        async with self._reading:
+            state = (self._history.version(), self._journal.version(), now.replace(second=0, microsecond=0))
+            last = self._last.get(scope)
+            if last is not None and last[0] == state:
+                return last[1]
+            # The journal and what is kept belong to the thread of the event loop, which many messages would block.
+            entries, kept = self._journal.list_current(scope, limit=_MOST_ENTRIES), self._kept.read(scope)
+            found = await asyncio.to_thread(self._find, scope, now, entries, kept)
+            self._last[scope] = (state, found)
+            return found
 
     async def keep_up(self, scope: str, now: datetime) -> None:
         """Parse what was not parsed yet, some texts at a time, in a worker thread, and keep it. Raises `StoreError`."""
@@ -135,7 +140,7 @@ class MentionedDates:
             new = [made_of for made_of in texts if made_of not in kept]
             for start in range(0, len(new), _PARSED_AT_ONCE):
                 some = {made_of: texts[made_of] for made_of in new[start : start + _PARSED_AT_ONCE]}
-                parsed = await asyncio.to_thread(_parse_all, some, self._zone)
+                parsed = await asyncio.to_thread(self._parse_all, some)
                 if not self._kept.keep(scope, parsed):
                     # The texts were read before something was erased; the next upkeep reads them again.
                     return
@@ -149,10 +154,19 @@ class MentionedDates:
         self, scope: str, now: datetime, entries: Sequence[JournalEntry], kept: Mapping[bytes, str]
     ) -> list[DatedMention]:
         texts = self._digests(scope, now, entries)
+        parsed = {made_of: self._parse_once(made_of, words) for made_of, words in texts.items() if made_of not in kept}
+        self._parsed = parsed
         return _as_corrected(
-            from_json(tuple[DatedMention, ...], kept[made_of]) if made_of in kept else _parse(words, self._zone)
-            for made_of, words in texts.items()
+            from_json(tuple[DatedMention, ...], kept[made_of]) if made_of in kept else parsed[made_of]
+            for made_of in texts
         )
+
+    def _parse_once(self, made_of: bytes, words: _Words) -> tuple[DatedMention, ...]:
+        found = self._parsed.get(made_of)
+        return _parse(words, self._zone) if found is None else found
+
+    def _parse_all(self, texts: Mapping[bytes, _Words]) -> dict[bytes, str]:
+        return {made_of: dump_json(self._parse_once(made_of, words)) for made_of, words in texts.items()}
 
     def _records(self, scope: str, now: datetime) -> list[LogRecord]:
         return self._history.list_user_messages(scope, now - _MESSAGES_FOR, limit=_MOST_MESSAGES)
@@ -190,10 +204,6 @@ def _digest(words: _Words, zone: ZoneInfo) -> bytes:
     """Return what a text is known by: all that what it mentions depends on."""
     made_of = f"{_RULES} {__version__} {zone.key} {words.source} {words.said_at.isoformat()} {words.text}"
     return blake2b(made_of.encode(errors="surrogatepass"), digest_size=_DIGEST_BYTES).digest()
-
-
-def _parse_all(texts: Mapping[bytes, _Words], zone: ZoneInfo) -> dict[bytes, str]:
-    return {made_of: dump_json(_parse(words, zone)) for made_of, words in texts.items()}
 
 
 def _parse(words: _Words, zone: ZoneInfo) -> tuple[DatedMention, ...]:

@@ -32,13 +32,13 @@ _EXPANDED_FOR = timedelta(days=7)
 
 
 async def read_text(
-    source: CalendarSource, password: str, max_bytes: int, state: Mapping[str, str]
+    source: CalendarSource, password: str, workspace: Path, max_bytes: int, state: Mapping[str, str]
 ) -> tuple[str | None, dict[str, str]]:
-    """Return the text of a file or an address, None if it is unchanged since `state`; and its new state. Raises
-    `DavError`."""
+    """Return the text of a file or an address, None if it is unchanged since `state`; and its new state. An imported
+    file is in the workspace. Raises `DavError`."""
     if source.is_file:
         try:
-            text = read_plain_text(Path(source.url), max_bytes)
+            text = read_plain_text(workspace / source.url, max_bytes)
         except FileRefused as error:
             raise DavError(f"{source.url} {error}.") from None
         tag = ""
@@ -94,6 +94,7 @@ class SourceReading:
     store: CalendarWriter
     now: datetime
     zone: ZoneInfo
+    workspace: Path
     max_bytes: int
     skipped: int = 0
     _addresses: frozenset[str] = field(default_factory=frozenset)
@@ -105,9 +106,9 @@ class SourceReading:
         is_old = is_new or datetime.fromisoformat(expanded_on) + _EXPANDED_FOR < datetime.fromisoformat(today)
         if self.source.kind in ("caldav", "carddav"):
             return await self._read_server(state, is_new=is_new, is_old=is_old, expanded_on=expanded_on, today=today)
-        text, state = await read_text(self.source, self.password, self.max_bytes, state)
+        text, state = await read_text(self.source, self.password, self.workspace, self.max_bytes, state)
         if text is None and is_old:
-            text, state = await read_text(self.source, self.password, self.max_bytes, {})
+            text, state = await read_text(self.source, self.password, self.workspace, self.max_bytes, {})
         resources: list[StoredResource] = []
         if text is not None:
             resource, skipped = parse_text(self.source, text, self._context(self.source.name))

@@ -23,6 +23,7 @@ from assistant.core.calendar_events import CalendarChange
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.text import pluralize, shorten
 from assistant.settings.calendar_sources import CalendarSource
+from assistant.settings.home import Home
 from assistant.store.calendars import CalendarWriter
 
 _MAX_MEMORY = 2 * 1024 * 1024 * 1024
@@ -41,7 +42,8 @@ async def _run(order: Mapping[str, Any]) -> dict[str, Any]:
     from assistant.calendars.sync import SourceReading  # icalendar is slow to import
 
     with closing(CalendarWriter(home, now)) as store:
-        reading = SourceReading(source, order["password"], store, now, ZoneInfo(order["zone"]), order["max_bytes"])
+        zone, workspace = ZoneInfo(order["zone"]), Home(home).workspace
+        reading = SourceReading(source, order["password"], store, now, zone, workspace, order["max_bytes"])
         if order["action"] == "change":
             await reading.change(CalendarChange(**order["change"]))
             return {}
@@ -57,7 +59,9 @@ async def _test(source: CalendarSource, order: Mapping[str, Any]) -> dict[str, A
     if source.kind in ("ics", "vcard"):
         from assistant.calendars.sync import event_context, parse_text, read_text  # icalendar is slow to import
 
-        text, _ = await read_text(source, order["password"], order["max_bytes"], {})
+        text, _ = await read_text(
+            source, order["password"], Home(Path(order["home"])).workspace, order["max_bytes"], {}
+        )
         now, zone = datetime.fromisoformat(order["now"]), ZoneInfo(order["zone"])
         resource, skipped = parse_text(source, text or "", event_context(source, source.name, now, zone))
         count = len({it.uid for it in resource.events}) or len(resource.contacts)

@@ -125,7 +125,7 @@ def describe_source(
 
 
 def _free_name(place: str, taken: set[str]) -> str:
-    base = Path(place).stem if place.startswith("/") else urlsplit(place).hostname or "calendar"
+    base = Path(place).stem if "://" not in place else urlsplit(place).hostname or "calendar"
     base = "".join(letter if letter.isalnum() or letter in " .-" else " " for letter in base).strip(" .-")[:30]
     names = (base or "calendar", *(f"{base or 'calendar'} {number}" for number in range(2, 100)))
     return next(it for it in names if it.casefold() not in taken)

@@ -23,11 +23,10 @@ from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.plain_files import FileRefused, read_plain_file
 from assistant.imports.records import RejectedRecord
-from assistant.settings.calendar_sources import CalendarSource
+from assistant.settings.calendar_sources import IMPORTED, CalendarSource
 from assistant.settings.settings import Settings
 from assistant.store.home.workspace import WorkspaceFiles
 
-FOLDER = "imported"
 _KINDS = {".ics": "ics", ".vcf": "vcard"}
 _MOST_IN_ZIP = 100
 _UNREADABLE = "cannot be read, or repeats too often to be an appointment"
@@ -85,10 +84,11 @@ def import_calendar_file(settings: Settings, path: Path, *, dry_run: bool) -> Ca
     """Raises `UsageError`, and then nothing was changed; `StoreError`."""
     require_calendar_libraries()
     chosen, kind = settings.values.calendar, _KINDS[path.suffix.lower()]
-    name = f"{FOLDER}/{path.stem}{path.suffix.lower()}"
-    kept = settings.home.workspace / name
-    former = next((it for it in chosen.sources if it.url == str(kept)), None)
-    source = former or describe_source(settings, str(kept), "", "", "", kind == "vcard", writable=False)
+    name = f"{IMPORTED}{path.stem}{path.suffix.lower()}"
+    # Earlier versions had the whole path, which changes with the place of the data folder.
+    former = next((it for it in chosen.sources if it.url == name or it.url.endswith(f"/workspace/{name}")), None)
+    source = former or describe_source(settings, name, "", "", "", kind == "vcard", writable=False)
+    source = source.model_copy(update={"url": name})
     entries, rejected = _read(settings, source, path)
     if dry_run:
         return CalendarImport(source.name, kind, entries, former is None, rejected)
@@ -100,8 +100,8 @@ def import_calendar_file(settings: Settings, path: Path, *, dry_run: bool) -> Ca
             files.write_text(name, data, utc_now())
     except FileRefused as error:
         raise UsageError(f"{path.name} {error}. Nothing was changed.") from None
-    if former is None:
-        save_sources(settings, [*chosen.sources, source])
+    if source != former:
+        save_sources(settings, [*(it for it in chosen.sources if it is not former), source])
     if is_new:
         read_or_wait(settings, source)
     return CalendarImport(source.name, kind, entries, is_new, rejected)

@@ -12,7 +12,8 @@ import os
 import re
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import TypeVar
 
 import click
@@ -23,6 +24,7 @@ from assistant.core.errors import AssistantError, UsageError
 SKIP_ANSWER = "-"
 
 T = TypeVar("T")
+_asks_again: ContextVar[bool] = ContextVar("asks_again", default=True)
 _NO_ALIASES: Mapping[str, str] = {}
 
 
@@ -30,12 +32,23 @@ class StepSkipped(Exception):
     """The person leaves this step out."""
 
 
+@contextlib.contextmanager
+def asking(*, again: bool) -> Iterator[None]:
+    """Whether an answer that is refused is asked for again. Whoever gives all answers beforehand cannot give another:
+    the next line would be taken for it."""
+    token = _asks_again.set(again)
+    try:
+        yield
+    finally:
+        _asks_again.reset(token)
+
+
 def prompt_until_valid(
     question: str, default: str, parse: Callable[[str], T], *, shown: str | None = None, secret: bool = False
 ) -> T:
     """What `parse` makes of the answer; an `AssistantError` of it is printed, and the question asked again. `shown` is
-    printed in place of a default that is not shown itself. Raises `StepSkipped`; `click.Abort` for Ctrl-C and the end
-    of the input."""
+    printed in place of a default that is not shown itself. Raises `StepSkipped`; `click.Abort` for Ctrl-C, the end of
+    the input, and what is refused where nothing is asked again (`asking`)."""
     beside = default if shown is None else shown
     while True:
         answer = _answer(f"{question} [{beside}]" if beside else question, secret).strip()
@@ -43,11 +56,13 @@ def prompt_until_valid(
             raise StepSkipped
         if not is_utf8(answer):
             print_prose("That is not valid UTF-8 text.")
-            continue
-        try:
-            return parse(answer or default)
-        except AssistantError as error:
-            print_prose(str(error))
+        else:
+            try:
+                return parse(answer or default)
+            except AssistantError as error:
+                print_prose(str(error))
+        if not _asks_again.get():
+            raise click.Abort
 
 
 def _answer(prompt: str, secret: bool) -> str:

@@ -120,6 +120,7 @@ class CommandServices:
     accept: Callable[[IncomingMessage], Awaitable[InboxReceipt]]
     stop_turn: Callable[[str], Awaitable[bool]]
     is_running: Callable[[str], bool]  # whether an answer is being written in a session
+    show_changed: Callable[[str], None]  # to clients that have a session open: what was said there was undone
     status: Callable[[], Mapping[str, Any]]
     status_lines: Callable[[Mapping[str, Any]], Sequence[str]]  # a report as people read it
     tool_changes: Callable[[ToolCall, ToolContext], bool]  # whether a call does more than read

@@ -180,6 +180,7 @@ def _hide(context: CommandContext, exchange: Sequence[Message]) -> list[int]:
     """The ids of the messages, which the model does not see any more."""
     ids = [message.id for message in exchange if message.id is not None]
     context.stores.conversation.hide_messages(context.session, ids, context.now)
+    context.services.show_changed(context.session)
     return ids
 
 

@@ -174,6 +174,7 @@ async def undo(context: CommandContext, number: int, yes: bool) -> UndoneImport:
         await context.services.erasure.erase(request, context.now)
     for session, message_ids in by_session.items():
         stores.conversation.hide_messages(session, message_ids, context.now)
+        context.services.show_changed(session)
         await asyncio.sleep(0)
     stores.imports.mark_undone(number, context.now)
     return UndoneImport(number, True, *counts)

@@ -117,10 +117,11 @@ class OutgoingPart:
 class TurnEvent:
     """Transient progress of a running turn; never stored. Kinds and their `data`:
     `turn` {state: "started"|"answered"|"failed"|"aborted", message_ids}, `delta` {text}, `tool` {name, state, call},
-    `notice` {text}, `discard` {} (withdraws the text streamed so far: the call failed or returned tool calls).
+    `notice` {text}, `discard` {} (withdraws the text streamed so far: the call failed or returned tool calls). Of no
+    turn: `changed` {} (what was said before was undone or forgotten).
     """
 
-    kind: Literal["turn", "delta", "tool", "notice", "discard"]
+    kind: Literal["turn", "delta", "tool", "notice", "discard", "changed"]
     session: str
     turn: str
     data: Mapping[str, Any] = field(default_factory=dict)

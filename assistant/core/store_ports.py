@@ -240,6 +240,9 @@ class Conversation(Protocol):
     def checkpoints(self, session: str, state: CheckpointState | None = None) -> list[Checkpoint]:
         """Return the checkpoints of a session, optionally in one state, oldest first."""
 
+    def newest_checkpoints(self, session: str, limit: int) -> list[Checkpoint]:
+        """Return the last checkpoints of a session, newest first."""
+
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
         """Return the checkpoints that currently cover messages of a generation, in message order. Their number stays
         small."""
@@ -331,3 +334,6 @@ class Outbox(Protocol):
 
     def has(self, key: str, scope: str) -> bool:
         """Return whether an item with this key was ever stored in a scope."""
+
+    def stored_keys(self, keys: Sequence[str], scope: str) -> frozenset[str]:
+        """Return those of the keys under which an item was ever stored in a scope."""

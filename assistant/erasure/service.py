@@ -63,7 +63,7 @@ class ErasureService:
         self._busy_checks = [is_busy]
         self._backups = backups
         self._running = 0
-        self.on_erased: Callable[[], None] = lambda: None
+        self.on_erased: list[Callable[[], None]] = []
         self._pending: dict[str, _PendingRequest] = {}
 
     def defer_while(self, is_busy: Callable[[], bool]) -> None:
@@ -191,7 +191,8 @@ class ErasureService:
         remains = [remain for remain in remains if remain.where not in {leftover.where for leftover in kept_backups}]
         if not undone:
             self._store.remove_plan(plan)
-        self.on_erased()
+        for tell in self.on_erased:
+            tell()
         return ErasureResult(
             tuple(sorted(plan.ids)),
             (*preview.places, *_removed_backups(plan, preview, undone, backups)),

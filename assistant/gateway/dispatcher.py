@@ -93,6 +93,10 @@ class Dispatcher:
         """Show a line to all clients that have the session open."""
         self.show(TurnEvent("notice", session, "", {"text": NoticeKind.RESET_PROGRESS.fill(text=text).text}))
 
+    def show_changed(self, session: str) -> None:
+        """Tell all clients that have the session open that something that was said was undone."""
+        self.show(TurnEvent("changed", session, ""))
+
     async def put(self, name: str, bridge: Bridge) -> None:
         """Add a bridge, replacing one of the same name."""
         async with self._changing:

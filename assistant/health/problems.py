@@ -10,10 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from assistant.core.budget import BudgetStatus
 from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
+from assistant.core.records import OutboxState
 from assistant.core.text import pluralize, shorten_line
 from assistant.mem0.client import Mem0Client
 from assistant.settings.settings import Settings
@@ -63,12 +65,20 @@ _SAMPLE_SIZE = 20
 _ENDED = ("done", "failed", "undone")
 
 
-def find_problems(settings: Settings, stores: StatusSources, free: int | None, now: datetime) -> list[str]:
-    """Return the problems; `free` is the free space of the data folder's file system in bytes, None if unknown."""
+def find_problems(
+    settings: Settings,
+    stores: StatusSources,
+    free: int | None,
+    deliveries: Mapping[OutboxState, int],
+    budget: BudgetStatus,
+    now: datetime,
+) -> list[str]:
+    """Return the problems; `free` is the free space of the data folder's file system in bytes, None if unknown, and
+    `deliveries` their number by state."""
     return [
-        *_delivery_problems(stores.outbox.count_by_state()),
+        *_delivery_problems(deliveries),
         *disk_problems(str(settings.home.path), free),
-        *budget_problems(stores.ledger.budget_status(now), settings.zone),
+        *budget_problems(budget, settings.zone),
         *_breaker_problems(stores, settings),
         *_sleep_problems(stores),
         *_night_problems(stores, settings, now),
@@ -106,7 +116,7 @@ def _special_file_problems(home: Path) -> Iterator[str]:
         yield from (line for line in find_special_files(home) if not line.startswith(f"{MEMORY_DB} "))
 
 
-def _delivery_problems(counts: Mapping[Any, int]) -> Iterator[str]:
+def _delivery_problems(counts: Mapping[OutboxState, int]) -> Iterator[str]:
     if counts.get("ambiguous"):
         yield (
             f"{pluralize(counts['ambiguous'], 'delivery', 'deliveries')} may or may not have arrived, and nothing was "

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from assistant import __version__
+from assistant.core.budget import BudgetStatus
 from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
@@ -37,18 +38,19 @@ _STALLED_ADVICE = (
 
 def build_stored_report(settings: Settings, stores: StatusSources, tokens: str, now: datetime) -> dict[str, Any]:
     """Return the status from the stores; `tokens` describes how tokens are counted."""
-    free = free_bytes(settings.home.path)
+    free, deliveries = free_bytes(settings.home.path), stores.outbox.count_by_state()
+    budget = stores.ledger.budget_status(now)
     return {
         "version": __version__,
         "home": str(settings.home.path),
         "at": now.isoformat(),
         "timezone": settings.zone.key,
-        **report_verdict(find_problems(settings, stores, free, now)),
+        **report_verdict(find_problems(settings, stores, free, deliveries, budget, now)),
         "sessions": _sessions(stores.conversation),
         "waiting": len(stores.conversation.sessions_waiting()),
         "approvals": len(stores.approvals.list_pending()),
-        "outbox": dict(stores.outbox.count_by_state()),
-        "spent": _spent(settings, stores, now),
+        "outbox": dict(deliveries),
+        "spent": _spent(settings, stores, budget, now),
         "last_sleep": _last_sleep(stores.journal.list_cycles(limit=1)),
         "next_sleep": _iso(_next_sleep(settings, stores, now)),
         "memory": {"store": settings.values.memory.store, "error": stores.memories.unavailable_reason()},
@@ -192,8 +194,8 @@ def _sessions(conversation: Conversation) -> list[dict[str, Any]]:
     ]
 
 
-def _spent(settings: Settings, stores: StatusSources, now: datetime) -> dict[str, Any]:
-    standing, budget = stores.ledger.budget_status(now), settings.values.budget
+def _spent(settings: Settings, stores: StatusSources, standing: BudgetStatus, now: datetime) -> dict[str, Any]:
+    budget = settings.values.budget
     return {
         "today_usd": round(standing.day.usd, 6),
         "daily_cap_usd": budget.daily_usd,

@@ -101,7 +101,7 @@ class ContextParts:
 
     def _view_parts(self, session: str, messages: tuple[Message, ...], model: Model) -> Iterator[ContextPart]:
         counter = self._meter.counter(model.name)
-        made = [it for it in self._conversation.checkpoints(session) if it.state == "live" and it.summary]
+        made = [it for it in self._conversation.checkpoints(session, "live") if it.summary]
         for message in messages:
             kind: PartKind = "summary" if message.is_summary else "message"
             yield ContextPart(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -10,13 +11,17 @@ from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
 from assistant.settings.validators import GivenName, SettingsSection
 
+# Before the name of a file that was imported: it is in the workspace, wherever the data folder is.
+IMPORTED = "imported/"
+
 
 class CalendarSource(SettingsSection):
     """A calendar or address book, or a server with several."""
 
     name: GivenName
     kind: Literal["caldav", "carddav", "ics", "vcard"]
-    url: Annotated[str, Field(min_length=1, max_length=2_000)]  # an address, or the full path of a file
+    # An address, the full path of a file, or an imported file of the workspace (`IMPORTED`).
+    url: Annotated[str, Field(min_length=1, max_length=2_000)]
     user: Annotated[str, Field(max_length=200)] = ""
     # The owner's address in invitations, if it is not the user.
     email: Annotated[str, Field(max_length=200)] = ""
@@ -29,14 +34,14 @@ class CalendarSource(SettingsSection):
     def _is_readable(self) -> CalendarSource:
         parts = urlsplit(self.url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.password
-        if not is_address and (self.kind in ("caldav", "carddav") or not self.url.startswith("/")):
+        if not is_address and (self.kind in ("caldav", "carddav") or not self.is_file):
             raise ValueError("no address")
         return self
 
     @property
     def is_file(self) -> bool:
         """Whether it is a path on this machine, not an address."""
-        return self.url.startswith("/")
+        return self.url.startswith("/") or (self.url.startswith(IMPORTED) and ".." not in PurePosixPath(self.url).parts)
 
 
 def check_sources(value: Any) -> Any:

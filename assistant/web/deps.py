@@ -143,8 +143,8 @@ class OwnerReadApi:
             raise UsageError(f"There is no session {session!r} of yours.")
         summaries = [
             checkpoint.summary
-            for checkpoint in self.conversation.checkpoints(generation.session)
-            if checkpoint.generation == generation.number and checkpoint.state == "live" and checkpoint.summary
+            for checkpoint in self.conversation.checkpoints(generation.session, "live")
+            if checkpoint.generation == generation.number and checkpoint.summary
         ]
         return row, self.session_reader.handover_note(generation), summaries[-1] if summaries else ""
 
@@ -183,9 +183,10 @@ class OwnerReadApi:
             raise UsageError(f"This file cannot be read: {error}") from None
         return medium, base64.b64decode(loaded.data or "")
 
-    def has_recording(self, message_id: int) -> bool:
-        """Return whether an answer was spoken."""
-        return self.outbox.has(spoken_key(message_id), OWNER_SCOPE)
+    def spoken_among(self, records: Sequence[LogRecord]) -> frozenset[int]:
+        """Return the ids of the answers that were spoken."""
+        ids = {spoken_key(record.id): record.id for record in records if record.role == "assistant"}
+        return frozenset(ids[key] for key in self.outbox.stored_keys(list(ids), OWNER_SCOPE))
 
     async def read_recording(self, message_id: int) -> bytes:
         """Return the recording of an answer that was spoken, as Ogg."""
@@ -219,9 +220,9 @@ class OwnerReadApi:
 
         return render_sleep_report(cycle, self.zone, self.clock())
 
-    def compactions(self, session: str) -> Sequence[Checkpoint]:
+    def compactions(self, session: str, limit: int) -> Sequence[Checkpoint]:
         """Return compactions, newest first."""
-        return list(reversed(self.conversation.checkpoints(session)))
+        return self.conversation.newest_checkpoints(session, limit)
 
     def usage(self, by: UsageKey, days: int) -> UsageReport:
         """Return the cost of models in the last so many days, and the state of the budget."""

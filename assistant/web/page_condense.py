@@ -11,13 +11,16 @@ import re
 
 _STRING = r'"(?:[^"\\\n]|\\.)*+"'
 # Where a value may begin, and a division may not.
-_PATTERN = r"(?:(?<=[(,=:&|!?{;])|(?<=[,=:&|?] ))/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*+\])++/[a-z]*"
+_PATTERN = r"(?:(?<=[(,=:&|!?{;>])|(?<=[,=:&|?>] )|(?<=\breturn ))/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*+\])++/[a-z]*"
 _TOKEN = re.compile(rf"(?P<comment>//[^\n]*|/\*[\s\S]*?\*/)|(?P<text>{_STRING}|{_PATTERN})|[`{{}}]")
 # What a template says, up to its end or to the code in it.
 _SAID = re.compile(r"(?:[^`\\$]|\\[\s\S]|\$(?!\{))*+(?P<end>`|\$\{)")
 # Spaces that a template does not need around its elements.
 _BREAK = re.compile(r"(?<=[>}])\n\s*(?=[<$])|(?<=>)\n\s*|\n\s*(?=[<>/])| (?=/>)")
 _INDENT = re.compile(r"\n\s+")
+# An end closes what was opened last, whatever it is called (htm); a value of one word needs no quotation marks.
+_END = re.compile(r"</(?:\$\{\w+\}|\w+)>")
+_WORD = re.compile(r'(?<= )([a-z-]+)="([\w-]+)"(?=[ >\n])')
 _SPACE = re.compile(r"\s++")
 _AROUND = re.compile(r" ?([^\w$ ]) ?")
 _CONSTANT = re.compile(r"\bconst(?=[ {\[])")
@@ -30,6 +33,7 @@ _LAST_SEMICOLON = re.compile(r";(?=\})")
 
 def condense_script(script: str) -> str:
     """Return a script that does the same. Raises `ValueError` where a template has no end."""
+    script = _END.sub("</>", script)
     done: list[str] = []
     code: list[str] = []
     # The braces that are open; "${" where one ends with the code of a template.
@@ -58,7 +62,7 @@ def condense_script(script: str) -> str:
                 raise ValueError(f"this template has no end: {script[place : place + 40]!r}")
             place = said.end()
             opened += ["${"] if said["end"] == "${" else []
-            add_text(_INDENT.sub("\n", _BREAK.sub("", sign + said[0])))
+            add_text(_WORD.sub(r"\1=\2", _INDENT.sub("\n", _BREAK.sub("", sign + said[0]))))
     add_text("")
     return "".join([*done, _condense_code(script[place:])])
 

@@ -12,7 +12,8 @@ from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 
-from assistant.bridges.terminal.bridge import DeliveryMark, TerminalBridge
+from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.bridges.terminal.feed import DeliveryMark
 from assistant.core.errors import UsageError
 from assistant.core.sessions import BRANCH_PREFIX, MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi
@@ -51,7 +52,8 @@ _STREAM_ANSWER: dict[int | str, dict[str, Any]] = {
             "A stream of server-sent events, the data of each a JSON object. `hello` comes first. `deliver` is a reply "
             "or notice that stays: it has an id, and is confirmed by its `key` (`/v1/deliveries/ack`) or by coming "
             "again with its id. `turn`, `delta`, `tool`, `notice` and `discard` show what happens; they are "
-            "provisional and are not repeated."
+            "provisional and are not repeated, but a client that comes while an answer is written gets what was "
+            "written of it. `changed` tells that something that was said was undone or forgotten."
         ),
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     }

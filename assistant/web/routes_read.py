@@ -101,7 +101,7 @@ def _history(reader: OwnerReadApi) -> APIRouter:
     ) -> MessagePage:
         """The newest messages, oldest of them first."""
         records = await reader.recent_messages(session, limit=limit, before_id=before)
-        return MessagePage.from_records(records, reader.has_recording, html=html)
+        return MessagePage.from_records(records, reader.spoken_among(records), html=html)
 
     @routes.get("/history", summary="Search what was said")
     async def history(
@@ -123,7 +123,7 @@ def _history(reader: OwnerReadApi) -> APIRouter:
         """Whole, with so many on each side of it."""
         with _or_not_found():
             records = await reader.read_around(message_id, neighbours)
-        return MessagePage.from_records(records, reader.has_recording, html=html)
+        return MessagePage.from_records(records, reader.spoken_among(records), html=html)
 
     return routes
 
@@ -211,7 +211,7 @@ def _running(control: DaemonControl, reader: OwnerReadApi) -> APIRouter:
 
     @routes.get("/compactions", summary="What was compacted in a session")
     async def compactions(session: OwnerSession = MAIN_SESSION, limit: MaxResults = 100) -> CompactionList:
-        return CompactionList.model_validate({"compactions": reader.compactions(session)[:limit]})
+        return CompactionList.model_validate({"compactions": reader.compactions(session, limit)})
 
     @routes.get("/usage", summary="What models cost, and may")
     async def usage(

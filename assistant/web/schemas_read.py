@@ -6,7 +6,7 @@ Words of people, models and tools are given as they were said; escape them where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -79,15 +79,10 @@ class MessagePage(ReadAnswer):
     messages: list[LoggedMessage]
 
     @classmethod
-    def from_records(
-        cls, records: Sequence[LogRecord], has_recording: Callable[[int], bool], *, html: bool
-    ) -> MessagePage:
-        """`has_recording` tells whether an answer, by its id, was spoken."""
+    def from_records(cls, records: Sequence[LogRecord], spoken: Collection[int], *, html: bool) -> MessagePage:
+        """`spoken` has the ids of answers that were spoken."""
         page = cls.model_validate({"messages": records})
-        marked = [
-            message.model_copy(update={"spoken": message.role == "assistant" and has_recording(message.id)})
-            for message in page.messages
-        ]
+        marked = [message.model_copy(update={"spoken": message.id in spoken}) for message in page.messages]
         return cls(messages=[message.with_html() for message in marked] if html else marked)
 
 

@@ -179,7 +179,7 @@ class App:
             settings.zone,
             partial(base.notices.send_to_session, MAIN_SESSION),
         )
-        self.erasure, self.backup_scheduler = build_erasure_and_backups(base)
+        self.erasure, self.backup_scheduler = build_erasure_and_backups(base, self.terminal.show_changed)
         self.calendars = CalendarService(settings.values.calendar, stores.calendars, settings.zone, base.clock)
         self._skill_tools = skill_tools(stores.skills, stores.folders, MAX_RESULT_BYTES)
         self.mcp = build_mcp_servers(settings, stores, base.clock, partial(tell_mcp_change, base.notices))

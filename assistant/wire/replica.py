@@ -66,7 +66,7 @@ def attach_replica(app: App) -> Replicator | None:
     )
     app.runtime.barrier = app.inbound.barrier = app.toolbox.barrier = replicator.barrier
     app.dispatcher.keep_before_sending(replicator.barrier)
-    app.erasure.on_erased = replicator.request_base
+    app.erasure.on_erased.append(replicator.request_base)
     return replicator
 
 

@@ -105,8 +105,8 @@ def build_briefs(
     )
 
 
-def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupScheduler]:
-    """Build both; each is blocked while the other works."""
+def build_erasure_and_backups(base: Base, show_changed: Callable[[], None]) -> tuple[ErasureService, BackupScheduler]:
+    """Build both; each is blocked while the other works. `show_changed` tells who looks at what was said."""
     stores, backup = base.stores, base.settings.values.backup
     make_backup = partial(make_in_child, stores.backups, backup.workspace)
     erasure = ErasureService(
@@ -122,6 +122,7 @@ def build_erasure_and_backups(base: Base) -> tuple[ErasureService, BackupSchedul
         clock=base.clock,
     )
     erasure.defer_while(backups.is_running)
+    erasure.on_erased.append(show_changed)
     return erasure, backups
 
 
@@ -318,6 +319,7 @@ def _command_services(app: App) -> CommandServices:
         accept=app.runtime.accept,
         stop_turn=app.runtime.stop_turn,
         is_running=app.running_turns.is_running,
+        show_changed=app.dispatcher.show_changed,
         status=app.daemon_status.report,
         status_lines=render_lines,
         tool_changes=app.toolbox.changes,

@@ -117,7 +117,7 @@ async def test_a_change_that_was_made_and_cannot_be_stored_here_is_made_and_show
     assert await home.read() == {"Server": ""}
     with closing(CalendarWriter(home.path, NOW)) as store:
         full = CrashingStore(store, "save_changed_resource", error=StoreError("The disk is full."))
-        await SourceReading(server.source(), PASSWORD, full, NOW, OSLO, 2**20).change(adding(server))  # type: ignore[arg-type]
+        await SourceReading(server.source(), PASSWORD, full, NOW, OSLO, tmp_path, 2**20).change(adding(server))  # type: ignore[arg-type]
     assert home.reader.list_events(NOW, NOW.replace(month=4)) == []
     assert await home.read() == {"Server": ""}
     assert [it.title for it in home.reader.list_events(NOW, NOW.replace(month=4))] == ["Dentist"]

@@ -115,6 +115,8 @@ def test_compactions_and_what_belongs_to_them_read_no_table_from_end_to_end(home
     home.conversation.undo_compaction(home.conversation.plan_uncompact("main", second.id), "main", NOW)
     home.conversation.mark_extracted("main", 1, reader.read_after("main", 1, 0, limit=3)[-1].seq)
     home.conversation.checkpoints("main")
+    home.conversation.newest_checkpoints("main", 3)
+    home.outbox.stored_keys(["turn:1", "turn:2"], "owner")
     requests.list_open("main")
     requests.list_requests("owner")
     requests.close_requests("main", [1], "open", "user", [], NOW)

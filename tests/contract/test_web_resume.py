@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.bridges.terminal.bridge import DeliveryMark, TerminalBridge
+from assistant.bridges.terminal.bridge import TerminalBridge
+from assistant.bridges.terminal.feed import DeliveryMark
 from assistant.core.bridge_api import OutgoingPart
 from assistant.core.errors import RecipientNotConnected, UsageError
 from assistant.core.records import OutgoingMessage

@@ -170,6 +170,28 @@ async def test_memories_sleeps_compactions_usage_and_status_are_told(tmp_path: P
         assert (await it.tcp.get("/v1/status"))["problems"] == []
 
 
+async def test_what_pages_ask_first_takes_as_many_statements_with_more_messages_and_asks_nothing_twice(
+    tmp_path: Path,
+) -> None:
+    async with run_web_api(tmp_path, "I see.") as it:
+        connection = it.app.stores.outbox._db.utils.conn
+        counts = []
+        for said in (1, 3):
+            for _ in range(said):
+                await it.tcp.say("Hello")
+                await it.wait_idle()
+            statements: list[str] = []
+            connection.set_trace_callback(statements.append)
+            for asked in ("/v1/messages", "/v1/usage", "/v1/compactions", "/v1/sessions", "/v1/status"):
+                await it.tcp.get(asked)
+                counts.append((asked, len(statements)))
+                about = [sql for sql in statements if "outbox" in sql or "usage_by_role" in sql]
+                assert len(about) == len(set(about)), about
+                statements.clear()
+            connection.set_trace_callback(None)
+    assert counts[:5] == counts[5:]
+
+
 @pytest.mark.parametrize("by", ["day", "model", "kind", "session", "part"])
 async def test_costs_and_caps_are_what_the_command_line_tells(tmp_path: Path, by: UsageKey) -> None:
     async with run_web_api(tmp_path, "I see.") as it:

@@ -173,7 +173,12 @@ async def test_what_a_text_mentions_is_kept_and_made_again_where_it_is_damaged_o
             await it.say(text)
             await it.wait_idle()
         kept, now = it.app.stores.dated_texts, it.clock.now
-        alone = await it.app.stores.mentioned_dates.read("owner", now)
+        dates, later = it.app.stores.mentioned_dates, now + timedelta(minutes=1)
+        alone = await dates.read("owner", now)
+        # Read once where several ask at once, and no text of it again in the next minute.
+        first, second = await asyncio.gather(dates.read("owner", later), dates.read("owner", later))
+        assert first is second and first is not alone
+        assert [id(thing) for thing in first] == [id(thing) for thing in alone]
         await it.app.maintenance.index_new_messages()
         assert len(kept.read("owner")) == 3
         again = MentionedDates(it.app.stores.history, it.app.stores.journal, kept, BERLIN)

@@ -13,7 +13,7 @@ import pytest
 from assistant.agenda.day_phrases import DayRange
 from assistant.calendars.service import find_calendar_problems
 from assistant.core.sessions import MAIN_SESSION
-from assistant.health.problems import find_problems
+from assistant.health.status import build_stored_report
 from assistant.models.offline.model import OfflineModel
 from assistant.wire.stores import status_sources
 from tests.support.calendar_home import NOW, OSLO, CalendarHome, calendar_text, card_text, source, timed
@@ -93,7 +93,8 @@ async def test_what_cannot_be_read_keeps_what_was_known_says_its_age_and_turns_t
         await live.app.commands.run("/calendar sync", MAIN_SESSION)
         agenda = await live.app.commands.run("/agenda today", MAIN_SESSION)
         stores, settings = live.app.stores, live.app.settings
-        problems = find_problems(settings, status_sources(settings, stores, is_served=True), None, NOW)
+        sources = status_sources(settings, stores, is_served=True)
+        problems = build_stored_report(settings, sources, "", NOW)["problems"]
     assert "Dentist" in agenda
     assert "Calendar Own is as of Mon 2026-03-02 10:00." in agenda
     assert [line for line in problems if "Calendar Own is not read" in line]

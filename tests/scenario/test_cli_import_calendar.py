@@ -53,6 +53,26 @@ def test_a_calendar_is_shown_before_anything_was_said(tmp_path: Path) -> None:
     assert not (home / "script.db").exists()
 
 
+def test_an_imported_calendar_moves_with_the_data_folder_and_is_told_without_a_path_of_this_machine(
+    tmp_path: Path,
+) -> None:
+    file, home = tmp_path / "family.ics", tmp_path / "home"
+    assert run_assistant(home, "remind", "add", "milk", "--at", "tomorrow at 9").returncode == 0
+    file.write_text(calendar_text(LUNCH))
+    bring(home, file)
+    moved = home.rename(tmp_path / "moved")
+    read = run_assistant(moved, "calendar", "sync", "family").out
+    assert "1 event" in read and "failed" not in read
+    (moved / "workspace" / "imported" / "family.ics").unlink()
+    told = run_assistant(moved, "calendar", "sync", "family").out
+    assert "imported/family.ics is not there" in told and str(tmp_path) not in told
+    # As it was told by earlier versions: with the next import the path goes.
+    settings = moved / "config.toml"
+    settings.write_text(config(moved).replace("imported/family.ics", f"{home}/workspace/imported/family.ics"))
+    bring(moved, file)
+    assert str(tmp_path) not in config(moved) and config(moved).count("imported/family.ics") == 1
+
+
 def test_the_same_file_again_changes_nothing_and_a_newer_one_takes_its_place(tmp_path: Path) -> None:
     file, home = tmp_path / "family.ics", tmp_path / "home"
     assert run_assistant(home, "remind", "add", "milk", "--at", "tomorrow at 9").returncode == 0

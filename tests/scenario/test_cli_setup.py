@@ -69,6 +69,12 @@ def setup(home: Home, *steps: str, said: list[str], **settings: str) -> Finished
         return FinishedCommand(code, out.getvalue().decode(), err.getvalue().decode())
 
 
+def test_a_piped_answer_that_is_refused_ends_the_step_and_the_next_is_not_taken_for_it(home: Home) -> None:
+    done = setup(home, "budget", "--once", said=["lots", "40"])
+    assert done.out.count("allowed: a number") == 1 and "Stopped. Nothing was changed." in done.out
+    assert "40" not in (home.config.read_text(encoding="utf-8") if home.config.exists() else "")
+
+
 # --- who answers
 
 

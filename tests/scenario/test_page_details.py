@@ -167,7 +167,7 @@ async def test_spending_is_a_table_by_day_model_and_part_with_what_the_caps_leav
 ) -> None:
     async with run_web_api(tmp_path) as it:
         ledger, now = it.app.stores.ledger, it.app.base.clock()
-        for days, model, usd in ((1, "large-1", 1.25), (0, "small-1", 0.5), (0, "large-1", 0.75)):
+        for days, model, usd in ((1, "large-1", 1.25), (0, "small-1", 0.5), (0, "large-1", 0.75), (0, "own-1", None)):
             at = now - timedelta(days=days)
             call = ModelCall("chat", "anthropic", model, 1000, 100, usd, session="main")
             usage = Usage(input=1200, output=30, cost_usd=usd)
@@ -181,6 +181,8 @@ async def test_spending_is_a_table_by_day_model_and_part_with_what_the_caps_leav
             browser.find(".plot canvas")
             browser.click("main .tabs button", "Model")
             assert "$2.00" in browser.find(".words tbody tr", "large-1").text
+            # What has no known price costs not nothing.
+            assert "no price" in browser.find(".words tbody tr", "own-1").text
             browser.click("main .tabs button", "Part of the prompt")
             browser.find(".words tbody tr", "$2.50")
             browser.click("main button", "Show by month")
@@ -257,6 +259,7 @@ async def test_times_are_in_the_readers_zone_and_earlier_sleeps_are_asked_for(tm
             newest = browser.find("main details:first-of-type summary time")
             assert newest.text.replace("\u202f", " ").endswith(f"{there:%-I:%M %p}"), newest.text
             assert len(browser.find_all("main details")) == 30
+            browser.find("main p", "Times in reports are those of ")
             browser.click("main button", "Earlier ones")
             browser.find("main details summary", "#1 ")
             browser.run("location.hash = '#/today'")

@@ -165,10 +165,14 @@ async def test_a_sleep_is_begun_and_its_report_is_shown(lived: Path, tmp_path: P
 
 async def test_health_shows_who_is_logged_in_and_makes_a_backup(tmp_path: Path, browser: Browser) -> None:
     async with run_web_api(tmp_path) as it:
+        await it.socket.say("Hello", "thread:trip")
+        await it.wait_idle()
         await open_page(browser, it, "#/health")
 
         def look() -> None:
             browser.find("main", "All is well.")
+            browser.find("dt", "Conversation thread:trip")
+            assert "Green" not in [it.text for it in browser.find_all("dt")]
             browser.find("main section", "last used")
             browser.click("main button", "Back up now")
             browser.find("main section .list li", "nocturne")
@@ -327,6 +331,12 @@ async def test_a_first_run_is_set_up_in_the_page_as_the_command_does_it(tmp_path
             browser.type("main .field input", "Ruth")
             browser.click("main section:nth-of-type(2) button", "Save")
             browser.find("main section:nth-of-type(2) .said-by-step", "PERSONA.md")
+            browser.run("document.querySelectorAll('main section:nth-of-type(4) input')[0].select()")
+            browser.type("main section:nth-of-type(4) input", "lots")
+            browser.click("main section:nth-of-type(4) button", "Save")
+            refused = browser.find("main section:nth-of-type(4) .said-by-step", "Nothing was changed.")
+            # The amount of a month is not taken for another try at that of a day.
+            assert refused.text.count("allowed") == 1
             browser.type(".bridge-step input[type=password]", "no token")
             browser.click(".bridge-step button", "Try Telegram")
             browser.find(".bridge-step .problem, .bridge-step .said-by-step", "not a bot token")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from assistant.web.page_files import PAGE_FOLDER
 from tests.support.browser import Browser, in_browser, open_page
 from tests.support.web_api import run_web_api
 
@@ -43,6 +44,13 @@ async def test_what_was_asked_for_one_conversation_does_not_come_into_another(tm
             browser.run("location.hash = '#/talk/main'")
             browser.wait(lambda: words(browser) == ["In main", "Yes."])
             assert browser.find("textarea").get_property("value") == "Half a th"
+            # What is no conversation is told, and is not asked for again and again.
+            browser.run("location.hash = '#/talk/nope:x'")
+            browser.find(".problem", "conversations of others")
+            assert browser.find_all(".lost, main .dots") == []
+            # A name in any script makes one.
+            browser.type(".sessions form input", "Küche, Поездка\n")
+            browser.find("main[aria-label='Conversation thread:küche-поездка'] p", "Say something.")
 
         await in_browser(look)
 
@@ -61,6 +69,8 @@ async def test_what_was_undone_elsewhere_goes_and_a_command_keeps_its_place(tmp_
             assert words(browser) == ["One", "First.", "Nothing is on the list.", "Two", "Second."]
 
         def go_on() -> None:
+            # At once, and not with the next message.
+            browser.wait(lambda: words(browser) == ["One", "First.", "Nothing is on the list."])
             browser.type("textarea", "Three\n")
             browser.find(".entry.assistant:not(.writing)", "Third.")
             browser.wait(lambda: words(browser) == ["One", "First.", "Nothing is on the list.", "Three", "Third."])
@@ -68,6 +78,45 @@ async def test_what_was_undone_elsewhere_goes_and_a_command_keeps_its_place(tmp_
         await in_browser(begin)
         await it.socket.request("POST", "/v1/commands", json={"argv": ["undo"]})
         await in_browser(go_on)
+        await it.socket.request("POST", "/v1/commands", json={"argv": ["forget", "Three", "--yes"]})
+
+        def forgotten() -> None:
+            browser.find(".entry.user", "(forgotten)")
+            # It cannot be changed and asked again.
+            assert "Edit" not in [it.text for it in browser.find_all(".entry button")]
+
+        await in_browser(forgotten)
+
+
+async def test_what_came_while_a_machine_slept_is_shown_when_it_is_looked_at_again(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with run_web_api(tmp_path, "First.", "Second.") as it:
+        await open_page(browser, it)
+        await in_browser(lambda: (browser.type("textarea", "One\n"), browser.find(".entry.assistant", "First.")))
+        await it.wait_idle()
+        terminals = it.app.terminal._terminals
+
+        def look(hidden: str, later: int = 0) -> None:
+            browser.run(
+                f"Object.defineProperty(document, 'hidden', {{value: {hidden}, configurable: true}});"
+                f"const now = Date.now(); Date.now = () => now + {later};"
+                "document.dispatchEvent(new Event('visibilitychange'))"
+            )
+
+        async def is_anew(before: object) -> None:
+            await in_browser(lambda: browser.wait(lambda: [one for one in terminals if one is not before]))
+
+        (before,) = terminals
+        # The connection is dead, and nobody has said so: no event comes by it.
+        await in_browser(look, "true")
+        await in_browser(look, "false", 61_000)
+        await is_anew(before)
+        (before,) = [one for one in terminals if one is not before]
+        await in_browser(lambda: browser.run("dispatchEvent(new Event('online'))"))
+        await is_anew(before)
+        await in_browser(lambda: (browser.type("textarea", "Two\n"), browser.find(".entry.assistant", "Second.")))
+        await in_browser(lambda: browser.wait(lambda: words(browser) == ["One", "First.", "Two", "Second."]))
 
 
 # The connection ends after what the page sends was accepted, when `lose` is called.
@@ -92,6 +141,9 @@ async def test_a_message_whose_answer_was_lost_is_sent_once_and_what_was_typed_m
             browser.run(_LOSE)
             browser.type("textarea", "Buy oil\n")
             browser.wait(lambda: browser.run("return Boolean(window.lose)"))
+            browser.find(".entry.assistant:not(.writing)", "Yes.")
+            browser.settle()
+            assert words(browser) == ["Buy oil", "Yes."]
             browser.run("window.fetch = whole; lose()")
             browser.find("form .problem", "cannot be reached")
             browser.find(".entry.assistant:not(.writing)", "Yes.")
@@ -150,5 +202,58 @@ async def test_a_time_that_is_refused_stays_in_its_field(tmp_path: Path, browser
             browser.click("form button.primary", "Move")
             browser.find("li form .problem", "past")
             assert browser.run(f"{field} return it.value") == "2020-01-01T09:00"
+
+        await in_browser(look)
+
+
+async def test_what_an_answer_asks_stays_when_stored_messages_come_after_it(tmp_path: Path, browser: Browser) -> None:
+    module = (PAGE_FOLDER / "conversation.js").read_text(encoding="utf-8").replace("export ", "")
+    async with run_web_api(tmp_path) as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            delivered = {"key": "k", "message_id": 7, "kind": "reply", "html": "<p>Pay Bob?</p>", "body": "Pay Bob?"}
+            shown = browser.driver.execute_async_script(
+                f"""const [delivered, done] = arguments;
+                {module}
+                const stored = [{{ key: "m7", id: 7, role: "assistant", text: "It is a note.", steps: [] }}];
+                const entries = merge(withDelivery([], delivered, []), stored);
+                done(entries.map((entry) => [entry.id, entry.text, entry.buttons]));""",
+                {**delivered, "buttons": [{"label": "Done", "command": "/remind done 1"}]},
+            )
+            assert shown == [[7, "Pay Bob?", [{"label": "Done", "command": "/remind done 1"}]]]
+            kept = browser.driver.execute_async_script(
+                f"""const done = arguments[0];
+                {module}
+                const notice = (key) => ({{ key, message_id: null, kind: "notice", html: "", body: key }});
+                const sent = withSent([], "s", "Hello", []);
+                const empty = {{ id: 1, role: "user", kind: "message", text: "", html: "", tool_calls: [], media: [] }};
+                const forgotten = entriesOf([empty]);
+                const entries = withDelivery(withDelivery(sent, notice("one"), []), notice("two"), []);
+                done(merge(entries, forgotten).map((entry) => entry.text));"""
+            )
+            assert kept == ["Hello", "one", "two", "(forgotten)"]
+
+        await in_browser(look)
+
+
+async def test_a_recording_stays_when_messages_that_were_read_before_it_come_after_it(
+    tmp_path: Path, browser: Browser
+) -> None:
+    module = (PAGE_FOLDER / "conversation.js").read_text(encoding="utf-8").replace("export ", "")
+    async with run_web_api(tmp_path) as it:
+        await open_page(browser, it)
+
+        def look() -> None:
+            shown = browser.driver.execute_async_script(
+                f"""const done = arguments[0];
+                {module}
+                const reply = {{ key: "turn:1", message_id: 7, kind: "reply", html: "<p>Yes.</p>", body: "Yes." }};
+                const recording = {{ key: "spoken:7", message_id: 7, kind: "reply", html: "", body: "" }};
+                const stored = [{{ key: "m7", id: 7, role: "assistant", text: "Yes.", spoken: false, steps: [] }}];
+                const heard = withDelivery(withDelivery([], reply, []), recording, []);
+                done(merge(heard, stored).map((entry) => [entry.id, entry.text, entry.spoken]));"""
+            )
+            assert shown == [[7, "Yes.", True]]
 
         await in_browser(look)

@@ -109,8 +109,8 @@ class EmptyReadApi:
     async def read_around(self, message_id: int, neighbours: int) -> Sequence[LogRecord]:
         raise UsageError(f"There is no message {message_id} in your conversations.")
 
-    def has_recording(self, message_id: int) -> bool:
-        return False
+    def spoken_among(self, records: Sequence[LogRecord]) -> frozenset[int]:
+        return frozenset()
 
     async def read_recording(self, message_id: int) -> bytes:
         raise UsageError(f"Message {message_id} was not spoken.")
@@ -129,7 +129,7 @@ class EmptyReadApi:
     def render_cycle_report(self, cycle: SleepReport) -> str:
         return ""
 
-    def compactions(self, session: str) -> Sequence[Checkpoint]:
+    def compactions(self, session: str, limit: int) -> Sequence[Checkpoint]:
         return []
 
     def usage(self, by: UsageKey, days: int) -> Sequence[tuple[str, SpendTotals]]:

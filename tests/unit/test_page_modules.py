@@ -44,11 +44,15 @@ CONDENSED = {
     'let text = "a, b // c /* d */ \\" e" ;': 'let text="a, b // c /* d */ \\" e";',
     "/** What it is. */\nfunction name(a, b) {\n  return a / 2 + b / 3;\n}\n": "function name(a,b){return a/2+b/3}",
     'const it = /^[/" ]+, (x)$/.test(a) && /\\/ {2}/.exec(b);': 'let it=/^[/" ]+, (x)$/.test(a)&&/\\/ {2}/.exec(b);',
+    "const f = (it) => /^- (a|b): x/.exec(it) ?? [];": "let f=it=>/^- (a|b): x/.exec(it)??[];",
+    'html`<p class="a b" id="c"><${ G } d="e" /><b\n  f="g">h</b></p></${ G }>`;'.replace("{ G }>", "{G}>"): (
+        'html`<p class="a b" id=c><${G} d="e"/><b\nf="g">h</></></>`;'
+    ),
     "html`<p>One, two: ${ a ? { b: 1 } : `c, ${ d }`} = e\n  f</p>\n  <${ G } />`;": (
-        "html`<p>One, two: ${a?{b:1}:`c, ${d}`} = e\nf</p><${G}/>`;"
+        "html`<p>One, two: ${a?{b:1}:`c, ${d}`} = e\nf</><${G}/>`;"
     ),
     "const a = { b: true, c: d === false || undefined };": "let a={b:!0,c:d===!1||void 0};",
-    "html`<a\n  class=${ b }\n  href=${ c }\n>\n  ${ d }\n</a>`": "html`<a\nclass=${b}\nhref=${c}>${d}</a>`",
+    "html`<a\n  class=${ b }\n  href=${ c }\n>\n  ${ d }\n</a>`": "html`<a\nclass=${b}\nhref=${c}>${d}</>`",
     "call((a), (b) => { const { c } = b; throw new Error(`\\`${c}`) });": (
         "call((a),b=>{let{c}=b;throw new Error(`\\`${c}`)});"
     ),
@@ -70,3 +74,9 @@ def test_every_module_of_the_page_is_in_it() -> None:
     texts = {name: (PAGE_FOLDER / name).read_text(encoding="utf-8") for name in names}
     joined = join_modules({**texts, "vendor/preact.js": "export{html};"}, "main.js")
     assert all(f"const ${name.removesuffix('.js')}=" in joined for name in names)
+    used = [
+        it
+        for text in texts.values()
+        for it in re.findall(r"(?<![\w)\]*/<])/(?![/*>]).+?/[a-z]*(?=\.(?:test|exec)\()", text)
+    ]
+    assert len(used) > 10 and all(pattern in joined for pattern in used)

@@ -12,17 +12,18 @@ Typed messages do not come in here: they are accepted by `DaemonControl`, which 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from dataclasses import field
 from typing import Any
 
 from assistant import __version__
+from assistant.bridges.terminal.feed import DeliveryFeed, DeliveryMark
 from assistant.core.bridge_api import BridgeCapabilities, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, RecipientNotConnected, UsageError
 from assistant.core.notices import NoticeKind
-from assistant.core.records import OutboxItem, OutgoingMessage, is_answer_key
+from assistant.core.records import OutboxItem, is_answer_key
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.store_ports import Outbox
 from assistant.gateway.parts import split_into_parts
@@ -34,16 +35,8 @@ _QUEUE_SIZE = 2048
 _CONFIRM_SECONDS = 20.0
 _DEDUPE_SECONDS = 7 * 24 * 3600.0
 _MAX_EARLY = 10_000
-# Maximum number of deliveries for a terminal that attaches again; if there are more, its stream ends after these, and
-# it gets the rest when it attaches once more.
-_MAX_CATCH_UP = 500
-_PAGE = 10_000
 _UNCONFIRMED = "A message was not confirmed in time, so this connection is closed. The message is kept."
 _BEHIND = "This connection fell too far behind, so it is closed. Nothing is lost."
-_OPEN = ("pending", "sending")
-_HIDDEN_STATES = ("withheld", "dropped")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +60,29 @@ class Terminal:
             if event is None:
                 return
             yield event
+
+
+@dataclass(slots=True)
+class _RunningTurn:
+    """A turn, and what it has shown that was not withdrawn."""
+
+    id: str
+    tools: list[TerminalEvent] = field(default_factory=list)
+    text: str = ""
+
+    def add(self, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "delta":
+            self.text += data["text"]
+        elif kind in ("tool", "discard"):
+            self.text = ""
+        if kind == "tool":
+            self.tools.append((kind, data))
+
+    def events(self) -> Iterator[TerminalEvent]:
+        """Yield it for a terminal that was not there."""
+        yield from self.tools
+        if self.text:
+            yield "delta", {"text": self.text, "turn": self.id}
 
 
 @dataclass(slots=True)
@@ -96,7 +112,7 @@ class TerminalBridge:
         self._queue_size = queue_size
         self._confirm_seconds = confirm_seconds
         self._terminals: list[Terminal] = []
-        self._running_turns: dict[str, str] = {}  # by session
+        self._running_turns: dict[str, _RunningTurn] = {}  # by session
         self._confirmations: dict[str, _Confirmation] = {}
         # Keys that were confirmed before they were sent.
         self._confirmed_early: dict[str, None] = {}
@@ -129,8 +145,13 @@ class TerminalBridge:
         Raises `StoreError`."""
         feed = DeliveryFeed(self._outbox, self.name, session, inbox_id, after)
         terminal = Terminal(session, feed, asyncio.Queue())
-        turn = self._running_turns.get(session, "")
-        hello = {"session": session, "version": __version__, "id": str(feed.start_mark), "turn": turn}
+        turn = self._running_turns.get(session)
+        hello = {
+            "session": session,
+            "version": __version__,
+            "id": str(feed.start_mark),
+            "turn": turn.id if turn else "",
+        }
         terminal.queue.put_nowait(("hello", hello))
         if trouble := self.find_disk_trouble():
             notice = NoticeKind.DISK_TROUBLE.fill(text=trouble)
@@ -138,6 +159,8 @@ class TerminalBridge:
         missed, is_all = feed.read_missed() if after is not None else ((), True)
         for item in missed:
             terminal.queue.put_nowait(self._delivery(item, waited=True))
+        for event in turn.events() if turn else ():
+            terminal.queue.put_nowait(event)
         self._terminals.append(terminal)
         try:
             if self._stopped or not is_all:
@@ -250,12 +273,21 @@ class TerminalBridge:
 
     def show(self, event: TurnEvent, target: str) -> None:
         """Pass the event to every terminal of the session."""
+        data = {**event.data, "turn": event.turn}
+        running = self._running_turns.get(event.session)
         if event.kind == "turn" and event.data["state"] == "started":
-            self._running_turns[event.session] = event.turn
+            self._running_turns[event.session] = _RunningTurn(event.turn)
         elif event.kind == "turn":
             self._running_turns.pop(event.session, None)
+        elif running is not None and running.id == event.turn:
+            running.add(event.kind, data)
         for terminal in [t for t in self._terminals if t.session == event.session]:
-            self._put(terminal, (event.kind, {**event.data, "turn": event.turn}))
+            self._put(terminal, (event.kind, data))
+
+    def show_changed(self) -> None:
+        """Something that was said was forgotten, in whatever session."""
+        for session in {terminal.session for terminal in self._terminals}:
+            self.show(TurnEvent("changed", session, ""), "")
 
     def _put(self, terminal: Terminal, event: TerminalEvent) -> None:
         if terminal.queue.qsize() >= self._queue_size:
@@ -276,121 +308,3 @@ class TerminalBridge:
             confirmation.recipients.discard(terminal)
             if not confirmation.recipients and not confirmation.arrived.done():
                 confirmation.arrived.set_exception(RecipientNotConnected())
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryMark:
-    """A position in the order of deliveries."""
-
-    id: int
-    at: datetime | None = None  # creation time of the delivery there, or of the last one before it
-
-    def __str__(self) -> str:
-        return f"{self.id}" if self.at is None else f"{self.id}-{(self.at - _EPOCH) // _MICROSECOND}"
-
-    @classmethod
-    def parse(cls, text: str) -> DeliveryMark:
-        """The inverse of `str`; up to 18 and 16 digits."""
-        id_, _, made = text.partition("-")
-        return cls(int(id_), _EPOCH + int(made) * _MICROSECOND if made else None)
-
-
-class DeliveryFeed:
-    """The deliveries of one terminal. `after` is the last one it has; None if it has none, and gets pending and future
-    ones.
-
-    With `inbox_id` it only takes those that answer that message, or none."""
-
-    def __init__(
-        self, outbox: Outbox, bridge: str, session: str, inbox_id: int | None, after: DeliveryMark | None
-    ) -> None:
-        self._outbox = outbox
-        self._bridge = bridge
-        self._session = session
-        self._inbox_id = inbox_id
-        self._shown_until = 0 if after is None else self._resolve_mark(after)
-        self._first_new = self._given_until = self._newest() if after is None else self._shown_until
-        # Pending when it attached; the outbox worker sends these one by one, as each is confirmed.
-        self._waiting = self._open_items() if after is None else []
-        # The part of these it was given.
-        self._waiting_given: set[int] = set()
-        # Given before the outbox worker sent it.
-        self._given_early: set[str] = set()
-
-    @property
-    def start_mark(self) -> DeliveryMark:
-        """Return the position up to which it has everything."""
-        id_ = self._waiting[0].id - 1 if self._waiting else self._given_until
-        last = self._outbox.newest(self._bridge, self._session, id_)
-        return DeliveryMark(id_, None if last is None else last.created_at)
-
-    def accepts(self, outgoing: OutgoingMessage) -> bool:
-        """Return whether a delivery is for it: answers to other messages are not; reminders and notices answer none."""
-        return self._session == outgoing.session and (
-            self._inbox_id is None or outgoing.inbox_id in (None, self._inbox_id)
-        )
-
-    def read_missed(self) -> tuple[Sequence[OutboxItem], bool]:
-        """Return what came after its last delivery, and whether that is all."""
-        items = self._outbox.list_between(self._bridge, self._session, after=self._given_until, limit=_MAX_CATCH_UP + 1)
-        page = items[:_MAX_CATCH_UP]
-        return self._give_early(page), len(items) == len(page)
-
-    def read_due(self, item: OutboxItem) -> Sequence[OutboxItem]:
-        """Return what to give now that this item is sent, in order, itself last; empty if it was already given."""
-        if item.outgoing.key in self._given_early:
-            self._given_early.discard(item.outgoing.key)
-            return ()
-        if item.id > self._given_until:
-            before, self._waiting = self._waiting, []
-            self._waiting_given |= {waiting.id for waiting in before}
-            between = self._outbox.list_between(
-                self._bridge, self._session, after=self._given_until, before=item.id, limit=_PAGE
-            )
-            self._given_until = item.id
-        else:
-            before, between = [waiting for waiting in self._waiting if waiting.id < item.id], []
-            self._waiting_given |= {waiting.id for waiting in self._waiting if waiting.id <= item.id}
-            self._waiting = [waiting for waiting in self._waiting if waiting.id > item.id]
-        return [*self._give_early(before), *self._give_early(between), item]
-
-    def was_shown(self, item: OutboxItem) -> bool:
-        """Return whether it had this item when it attached, or was given it and it was confirmed."""
-        if item.outgoing.key in self._given_early:
-            return False
-        return (
-            item.id <= self._shown_until
-            or self._first_new < item.id <= self._given_until
-            or item.id in self._waiting_given
-        )
-
-    def has_waited(self, item: OutboxItem) -> bool:
-        """Return whether it existed before the terminal attached."""
-        return item.id <= self._first_new
-
-    def was_given_early(self, key: str) -> bool:
-        """Return whether it was given before it was sent, and may be confirmed before that too."""
-        return key in self._given_early
-
-    def _newest(self) -> int:
-        newest = self._outbox.newest(self._bridge, self._session)
-        return 0 if newest is None else newest.id
-
-    def _resolve_mark(self, mark: DeliveryMark) -> int:
-        """Return the id of the last delivery up to the mark, checking that it is the one the mark was made for."""
-        last = self._outbox.newest(self._bridge, self._session, mark.id)
-        if last is None or mark.at is None or last.created_at == mark.at:
-            return 0 if last is None else last.id
-        first = self._outbox.first_since(self._bridge, self._session, mark.at)
-        return last.id if first is None else min(last.id, first.id - 1)
-
-    def _give_early(self, items: Sequence[OutboxItem]) -> list[OutboxItem]:
-        visible = [item for item in items if item.state not in _HIDDEN_STATES and self.accepts(item.outgoing)]
-        self._given_early |= {item.outgoing.key for item in visible if item.state in _OPEN}
-        if items:
-            self._given_until = max(self._given_until, items[-1].id)
-        return visible
-
-    def _open_items(self) -> list[OutboxItem]:
-        items = self._outbox.list_open(self._bridge, self._session, limit=_PAGE)
-        return [item for item in items if self.accepts(item.outgoing)]

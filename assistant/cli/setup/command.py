@@ -25,7 +25,7 @@ from assistant.cli.lazy import EXIT_INTERRUPTED
 from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import print_markdown, print_prose
-from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
+from assistant.cli.prompts import StepSkipped, asking, prompt_choice, prompt_until_valid
 from assistant.cli.setup.answers import read_manner_answer, read_name_answer, read_setting_answer
 from assistant.cli.setup.model import ask_model
 from assistant.core.errors import AssistantError, SettingsError, UsageError
@@ -198,8 +198,9 @@ STEPS: dict[str, tuple[str, SetupStep]] = {
 
 @click.command()
 @click.argument("steps", nargs=-1, type=click.Choice(list(STEPS)), metavar="[STEPS]...")
+@click.option("--once", is_flag=True, help="Stop at an answer that is refused, instead of asking again.")
 @click.pass_context
-def setup(context: click.Context, steps: Sequence[str]) -> None:
+def setup(context: click.Context, steps: Sequence[str], once: bool) -> None:
     """Set the assistant up, or only the named STEPS of: model, persona, time, budget, bridge, service, reply.
 
     You can run it again at any time: current values are shown in brackets. Answers may be piped in, line by line.
@@ -207,6 +208,7 @@ def setup(context: click.Context, steps: Sequence[str]) -> None:
     > assistant setup
     > assistant setup model
     > printf 'offline\\n' | assistant setup model
+    > printf '2\\n40\\n' | assistant setup budget --once
     """
     home = home_from_environment()
     log_to_file(home.program_log)
@@ -218,7 +220,8 @@ def setup(context: click.Context, steps: Sequence[str]) -> None:
         title, step = STEPS[name]
         print_prose(f"\n{title}")
         try:
-            step(home, saved)
+            with asking(again=not once):
+                step(home, saved)
         except StepSkipped:
             print_prose("Skipped.")
         except (click.Abort, KeyboardInterrupt):

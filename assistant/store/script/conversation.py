@@ -336,6 +336,10 @@ class StoredConversation:
         sql = "SELECT * FROM checkpoints WHERE session_id = ? AND state = coalesce(?, state) ORDER BY checkpoint_num"
         return self._db.read_all(read_checkpoint_row, sql, (session, state))
 
+    def newest_checkpoints(self, session: str, limit: int) -> list[Checkpoint]:
+        sql = "SELECT * FROM checkpoints WHERE session_id = ? ORDER BY checkpoint_num DESC LIMIT ?"
+        return self._db.read_all(read_checkpoint_row, sql, (session, limit))
+
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
         return [read_checkpoint_row(row) for row in list_live_checkpoint_rows(self._db, (session, generation))]
 

@@ -129,6 +129,10 @@ class StoredOutbox(DatabaseStore):
         """Return whether an item with this key was ever stored in a scope."""
         return self._db.value("SELECT 1 FROM outbox WHERE key = ? AND scope = ?", (key, scope)) is not None
 
+    def stored_keys(self, keys: Sequence[str], scope: str) -> frozenset[str]:
+        sql = "SELECT key FROM outbox WHERE key IN (SELECT value FROM json_each(?)) AND scope = ?"
+        return frozenset(row["key"] for row in self._db.rows(sql, (dump_json(list(keys)), scope)))
+
     def list_media(self, key: str, scope: str) -> tuple[Media, ...]:
         """Return the files of a delivery, in any state; none if there is none."""
         return next((it.outgoing.media for it in self._items("key = ? AND scope = ?", (key, scope))), ())

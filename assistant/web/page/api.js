@@ -31,6 +31,10 @@ async function ask(method, path, { params, body, headers } = {}) {
 }
 
 export const get = (path, params) => ask("GET", path, { params });
+
+let status = null;
+/** How it is; whoever asks while it is on its way gets the same. */
+export const getStatus = () => (status ??= get("/status").finally(() => (status = null)));
 export const post = (path, body) => ask("POST", path, { body });
 
 /** Run a command as a shell would; its answer has `value`, `text`, `html`, `remark` and maybe a `confirmation`. `typed` is
@@ -42,7 +46,7 @@ export const run = (argv, session, typed) =>
 export const type = (text, session) => ask("POST", "/commands", { body: { text, html: true, session } });
 
 /** The value of a command that only reads. */
-export const read = async (argv, session) => (await run(argv, session)).value;
+export const read = async (argv, session) => (await post("/commands", { argv, ...(session && { session }) })).value;
 
 /** Run a command; a person is asked where it needs a yes, and after a no whether to do what a no stands for. Gives null
  * where nothing was done. */

@@ -78,7 +78,7 @@ function useRecorder(attach, fail, isShown) {
   return [recorder, `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`, () => (recorder ? recorder.stop() : start().catch(() => fail(new Error("The microphone cannot be used."))))];
 }
 
-export function Composer({ submit, draft: { text, files, key }, change, running, stop }) {
+export function Composer({ submit, draft: { text, files, key }, change, running, lost, stop }) {
   const type = (words) => change((was) => ({ text: words, files: was.files }));
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -95,6 +95,8 @@ export function Composer({ submit, draft: { text, files, key }, change, running,
     box.current.style.height = `${Math.min(box.current.scrollHeight, 260)}px`;
   }, [text]);
   useEffect(() => box.current.focus(), []);
+  // Whoever can be reached again may be told again.
+  useEffect(() => lost || setError(null), [lost]);
   useEffect(() => setChosen(0), [text]);
 
   const attach = (list, about) => {

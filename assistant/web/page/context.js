@@ -2,11 +2,13 @@
 import { html, useState } from "./vendor/preact.js";
 import { get, read, run, runAsked } from "./api.js";
 import { dollars, number, plural } from "./format.js";
+import { WHO } from "./entry.js";
 import { Run } from "./listed.js";
 import { Action, Facts, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
 import { Plot } from "./plot.js";
 
 const NAMES = { tools: "Tools", persona: "PERSONA.md", rules: "Rules", pins: "Pinned", memory: "What is remembered", summary: "Summary", message: "Message" };
+const STATES = { live: "in use", absorbed: "merged into a later one" };
 const SHOWN = 60;
 
 export function Context({ rest }) {
@@ -44,7 +46,7 @@ function Of({ session }) {
 }
 
 function Part({ part, price, session }) {
-  const name = part.kind === "message" ? { user: "You", assistant: "Assistant", tool: "Tool" }[part.role] ?? "Note" : NAMES[part.kind];
+  const name = part.kind === "message" ? WHO[part.role] : NAMES[part.kind];
   return html`<li>
     <details>
       <summary class="row"><span>${name} <span class="quiet">${part.text.slice(0, 200)}</span></span>
@@ -89,12 +91,12 @@ function Compaction({ of, done }) {
   };
   const undo = async () => (await runAsked(["compact", "--undo", String(of.id)], of.session), done());
   return html`<details class="compaction">
-    <summary class="row"><span>#${of.id} ${plural(of.messages, "message")} <span class="quiet">${of.trigger}, ${of.state}</span></span>
+    <summary class="row"><span>#${of.id} ${plural(of.messages, "message")} <span class="quiet">${of.trigger}, ${STATES[of.state] ?? of.state}</span></span>
       <span class="quiet small">${number(of.original_tokens)} → ${number(of.summary_tokens)} tokens, ${dollars(of.cost_usd)}, <${Time} at=${of.at} /></span></summary>
     <p class="row"><${Action} does=${plan}>Show the plan and the check</${Action}><${Action} does=${show}>Show the originals</${Action}><${Action} does=${recover}>Recover as a file</${Action}>${of.state === "live" && html`<${Action} does=${undo}>Undo</${Action}>`}</p>
     <div class="columns">
       ${detail ? html`<${Markdown} of=${detail} />` : html`<section><h3>Summary</h3><p class="words plain">${of.summary || "(none)"}</p></section>`}
-      ${originals && html`<section><h3>Originals</h3>${originals.map((it) => html`<p class="words plain"><a class="small" href=${`#/talk/${of.session}/${it.id}`}>${it.role}</a> ${it.text}</p>`)}</section>`}
+      ${originals && html`<section><h3>Originals</h3>${originals.map((it) => html`<p class="words plain"><a class="small" href=${`#/talk/${of.session}/${it.id}`}>${WHO[it.role]}</a> ${it.text}</p>`)}</section>`}
     </div>
   </details>`;
 }

@@ -14,7 +14,7 @@ export function entriesOf(messages) {
   for (const message of messages) {
     if (message.role === "tool") {
       const step = steps.find((it) => it.call === message.tool_call_id);
-      if (step) step.result = message.text;
+      if (step) Object.assign(step, { id: message.id, result: message.text });
       continue;
     }
     if (message.kind !== "message") continue;
@@ -24,11 +24,12 @@ export function entriesOf(messages) {
     }
     if (message.role === "assistant" && message.tool_calls.length && !message.text) continue;
     const { id, role, at, turn, media, spoken } = message;
-    // What was noted for the model has a mark before it.
+    // What was noted for the model has a mark before it; what was forgotten has nothing left.
     const isNote = role === "system";
-    const text = isNote ? message.text.replace(/^<[\w-]+>\s*/, "") : message.text;
-    const html = isNote ? undefined : message.html;
-    entries.push({ key: `m${id}`, id, role, html, text, at, turn, media, spoken, steps: role === "assistant" ? steps : [] });
+    const isForgotten = !message.text && !media.length;
+    const text = isForgotten ? "(forgotten)" : isNote ? message.text.replace(/^<[\w-]+>\s*/, "") : message.text;
+    const html = isNote || isForgotten ? undefined : message.html;
+    entries.push({ key: `m${id}`, id, role, html, text, isForgotten, at, turn, media, spoken, steps: role === "assistant" ? steps : [] });
     if (role === "assistant") steps = [];
   }
   return entries;
@@ -47,7 +48,8 @@ export function merge(entries, stored, isGone = () => false) {
     const { html, text, buttons } = was?.buttons?.length ? was : entry;
     return { ...entry, key: was?.key ?? entry.key, html, text, buttons, spoken: entry.spoken || was?.spoken };
   });
-  const known = new Set(newer.map((entry) => entry.id));
+  // A notice has no id, and is not the same as another one.
+  const known = new Set(newer.map((entry) => entry.id ?? entry.key));
   const noted = (entry) => newer.some((it) => it.role === "system" && it.text.startsWith(entry.text));
   const kept = entries.filter((entry) => !known.has(entry.id) && !isGone(entry) && !(entry.role === "notice" && noted(entry)));
   let last = 0;

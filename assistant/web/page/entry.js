@@ -9,9 +9,9 @@ const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
 
 export function Entry({ entry, found, command, edit, isLast }) {
   const { role, html: words, text, media = [], steps = [], buttons = [] } = entry;
-  return html`<article class=${`entry ${role} ${found ? "found" : ""}`} id=${entry.id ? `m${entry.id}` : undefined} aria-label=${WHO[role]}>
+  return html`<article class=${`entry ${role} ${found ? "found" : ""}`} aria-label=${WHO[role]}>
     <header><span>${entry.typed ?? WHO[role]}</span> <${Time} at=${entry.at} /></header>
-    <${Steps} of=${steps} />
+    <${Steps} of=${steps} open=${found} />
     <${Said} words=${words} text=${text} shortens=${role === "user"} />
     ${media.length > 0 && html`<div class="files">${media.map((file, number) => html`<${File} of=${file} message=${entry.id} number=${number} />`)}</div>`}
     ${entry.spoken && html`<audio controls preload="none" src=${`/v1/history/${entry.id}/spoken`} aria-label="The answer, spoken"></audio>`}
@@ -32,11 +32,11 @@ function Said({ words, text, shortens }) {
 }
 
 /** What the assistant did before it answered, folded. */
-function Steps({ of }) {
+function Steps({ of, open }) {
   if (!of.length) return null;
   const running = of.find((step) => step.state === "started");
   const names = [...new Set(of.map((step) => step.name.replaceAll("_", " ")))].join(", ");
-  return html`<details class="steps">
+  return html`<details class="steps" open=${open}>
     <summary>${running ? `Now: ${running.name.replaceAll("_", " ")}` : `Did: ${names}`}</summary>
     <ol>
       ${of.map(

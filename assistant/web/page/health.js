@@ -1,19 +1,20 @@
 /** Health: how every part is, what needs a person and is fixed by a button, who is let in, backups, archive, logs. */
 import { html, useState } from "./vendor/preact.js";
-import { get, logOut, post, read, run } from "./api.js";
+import { get, getStatus, logOut, post, read, run } from "./api.js";
 import { bytes } from "./format.js";
 import { Approvals, Listed, Run } from "./listed.js";
-import { Action, Facts, Line, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
+import { Action, Facts, Line, Markdown, Page, Problem, Time, Zone, useLoaded } from "./parts.js";
 
 export function Health() {
-  const [status, error, reload] = useLoaded(() => get("/status"), []);
-  const [shown] = useLoaded(() => run(["status"]), [status]);
+  const [status, error, reload] = useLoaded(getStatus, []);
+  const [shown] = useLoaded(async () => status && run(["status"]), [status]);
   return html`<${Page} title="Health" about="What needs you, and how each part of your assistant is." waits=${!status && !error} aside=${status && html`<span class=${status.ok ? "good" : "problem"} role="status">${status.ok ? "All is well." : "Something needs you."}</span>`}>
     <${Problem} error=${error} />
     ${status?.problems.length > 0 && html`<ul class="list">${status.problems.map((problem) => html`<${Trouble} key=${problem} text=${problem} then=${reload} />`)}</ul>`}
     <${Approvals} /><${Allowed} />
     <${People} />
     <${Deliveries} />
+    <${Zone} of=${status}>Times in texts</${Zone}>
     ${shown && html`<${Facts} rows=${factsOf(shown.text)} />`}
     <${Checks} done=${reload} />
     <${Bridges} />
@@ -38,7 +39,7 @@ function Trouble({ text, then }) {
 const factsOf = (text) =>
   text
     .split("\n")
-    .map((line) => /^- ([^:]{1,40}): (.*)$/.exec(line))
+    .map((line) => /^- (.{1,60}?): (.*)$/.exec(line))
     .filter((found) => found && found[1] !== "Green")
     .map((found) => [found[1], html`<${Line} text=${found[2]} />`]);
 
@@ -65,7 +66,7 @@ function Checks({ done }) {
       ${report && html`<${Action} class=${report.ok ? "" : "primary"} does=${check("--fix")}>Fix what is safe to fix</${Action}><${Action} does=${check("--call")}>Ask the model, too</${Action}>`}</p>
     ${report && html`<div role="status"><p>${report.ok ? "All is well." : "Something needs you."} <span class="quiet">${report.findings.length} checks</span></p>
       <ul class="list findings">${found.map((it) => html`<li><strong>${it.subject}</strong> <span class=${it.verdict === "problem" ? "problem" : ""}><${Line} text=${it.text} /></span>
-        ${it.fixed && html` <span class="good">${it.fixed}</span>`} <span class="quiet"><${Line} text=${it.to_do} /></span></li>`)}</ul></div>`}
+        ${it.fixed && html` <span class="good">${it.fixed}</span>`}<br /><span class="quiet"><${Line} text=${it.to_do} /></span></li>`)}</ul></div>`}
   </section>`;
 }
 

@@ -7,7 +7,8 @@ import { Action, Line, Problem, useLoaded } from "./parts.js";
 export function Listed({ title, argv, of = (value) => value, row, empty, since, children }) {
   const [value, error, reload] = useLoaded(() => read(argv), [since]);
   const rows = value === null ? [] : (of(value) ?? []);
-  if (!error && value !== null && !rows.length && !empty) return null;
+  // Whoever cannot be reached at all is told of by the page.
+  if (!rows.length && !empty && !error?.status) return null;
   return html`<section><h2>${title}</h2><${Problem} error=${error} />
     <ul class="list">${rows.map((item) => html`<li class="row" key=${item.id ?? item.name ?? item.started_at}>${row(item, reload)}</li>`)}</ul>
     ${value !== null && !rows.length && html`<p class="quiet">${empty}</p>`}${children?.(reload)}</section>`;

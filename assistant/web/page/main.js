@@ -1,17 +1,17 @@
 /** The frame: login, navigation, and the page that the address names (`#/memory/x`). */
 import { html, render, useEffect, useState } from "./vendor/preact.js";
-import { ApiError, get, logIn } from "./api.js";
+import { ApiError, getStatus, logIn } from "./api.js";
 import { Problem } from "./parts.js";
 // In this order their sum is the smallest compressed.
 import { Talk } from "./talk.js";
-import { Context } from "./context.js";
-import { Sleep } from "./sleep.js";
-import { Memory } from "./memory.js";
-import { Settings } from "./settings.js";
-import { Spending } from "./spending.js";
 import { Today } from "./today.js";
-import { Setup } from "./setup.js";
+import { Context } from "./context.js";
+import { Memory } from "./memory.js";
 import { Health } from "./health.js";
+import { Settings } from "./settings.js";
+import { Sleep } from "./sleep.js";
+import { Spending } from "./spending.js";
+import { Setup } from "./setup.js";
 
 /** What each page is called, and what shows it. */
 const PAGES = {
@@ -70,7 +70,15 @@ function Frame() {
   }, []);
   useEffect(() => {
     document.title = `${PAGES[address.name][0]} · Nocturne`;
-    get("/status").then((status) => setWell(status.ok), () => {});
+    // A page that stays open tells what needs a person, too, and ends when it is logged out.
+    const look = () => document.hidden || getStatus().then((status) => setWell(status.ok), () => {});
+    look();
+    const timer = setInterval(look, 60_000);
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", look);
+    };
   }, [address.name]);
   useEffect(() => markNav(address.name, isWell), [address.name, isWell]);
   // What had the focus may be gone with what was shown before.

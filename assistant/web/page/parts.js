@@ -8,6 +8,13 @@ export const Markdown = ({ of, class: name = "" }) =>
 
 export const Time = ({ at }) => (at ? html`<time datetime=${at} title=${new Date(at).toLocaleString()}>${when(at)}</time>` : null);
 
+/** A zone, or the reader's own, by the name that it has here. */
+const zoneOf = (timeZone) => new Intl.DateTimeFormat(undefined, { timeZone }).resolvedOptions().timeZone;
+
+/** Whose times they are, where the reader has others. */
+export const Zone = ({ of, children }) =>
+  of && zoneOf(of.timezone) !== zoneOf() && html`<p class="quiet small">${children} are those of ${of.timezone}, where your assistant lives.</p>`;
+
 /** When something comes that may be overdue, as `status` says it. */
 export const Due = ({ at, now }) => html`${at <= now && "due since "}<${Time} at=${at} />`;
 

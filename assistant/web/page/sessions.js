@@ -14,7 +14,7 @@ export function Sessions({ chosen }) {
     const name = new FormData(event.target).get("name").trim();
     if (!name) return;
     event.target.reset();
-    location.hash = `#/talk/thread:${encodeURIComponent(name.toLowerCase().replace(/[^\w.-]+/g, "-").slice(0, 40))}`;
+    location.hash = `#/talk/thread:${encodeURIComponent(name.toLowerCase().replace(/[^\p{L}\p{N}_.-]+/gu, "-").slice(0, 40))}`;
   };
   return html`<aside class="sessions" aria-label="Conversations">
     <input type="search" value=${text} placeholder="Search" aria-label="Search all that was said" onInput=${(event) => setText(event.target.value)} />

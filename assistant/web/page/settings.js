@@ -21,7 +21,7 @@ export function Settings() {
     <p class="quiet">They are in config.toml of your data folder. A value that the assistant could not start with is refused.</p>
     <input type="search" value=${text} placeholder="Search settings" aria-label="Search settings" onInput=${(event) => setText(event.target.value)} />
     <${Problem} error=${error} />
-    ${said && html`<p class="row" role="status"><span><${Line} text=${said} /></span>${/restart/.test(said) && html`<${Action} does=${restart}>Restart the service</${Action}>`}</p>`}
+    ${said && html`<p class="row news" role="status"><span><${Line} text=${said} /></span>${/restart/.test(said) && html`<${Action} does=${restart}>Restart the service</${Action}>`}</p>`}
     ${rows && !found.length && html`<p class="quiet">No setting has these words.</p>`}
     ${[...sections].map(([name, all]) => html`<details key=${name} open=${words.length > 1}>
       <summary class="row"><span>${name.replaceAll("_", " ")}</span><span class="quiet small">${all.filter(isChanged).length ? `${all.filter(isChanged).length} changed, ` : ""}${plural(all.length, "setting")}</span></summary>
@@ -33,6 +33,8 @@ export function Settings() {
 }
 
 const isChanged = (row) => row.origin !== "default.toml";
+/** A variable of the environment, which is not changed from here. */
+const isEnv = (row) => /^[A-Z\d_]+$/.test(row.origin);
 /** As it is typed: text without its quotation marks. */
 const bare = (value) => (/^".*"$/.test(value) ? JSON.parse(value) : value);
 
@@ -49,7 +51,7 @@ function Setting({ row, done }) {
     <div class="row"><code>${row.key}</code>
       ${value === null
         ? html`<span class="row"><span class=${isChanged(row) ? "" : "quiet"}>${row.value}</span>${!isSecret && html`<button type="button" class="link" aria-label=${`Change ${row.key}`} onClick=${() => setValue(bare(row.value))}>Change</button>`}
-            ${isChanged(row) && !isSecret && html`<${Action} class="link" label=${`Default for ${row.key}`} does=${reset}>Default</${Action}>`}</span>`
+            ${isChanged(row) && !isSecret && !isEnv(row) && html`<${Action} class="link" label=${`Default for ${row.key}`} does=${reset}>Default</${Action}>`}</span>`
         : html`<${Editor} does=${save} cancel=${() => setValue(null)}><input aria-label=${row.key} value=${value} onInput=${(event) => setValue(event.target.value)} /></${Editor}>`}
     </div>
     <p class="quiet small"><${Line} text=${row.about} /> ${row.allowed && html`<br />Allowed: ${row.allowed}.`} ${isChanged(row) && html`<br />From ${row.origin}.`}</p>
@@ -78,7 +80,7 @@ function Secrets({ done }) {
     <ul class="list">${(rows ?? []).map((row) => html`<li class="row"><code>${row.name}</code>
       ${chosen === row.name
         ? html`<${Editor} does=${save} cancel=${() => (setChosen(null), setTyped(""))}><input type="password" autocomplete="off" aria-label=${row.name} value=${typed} onInput=${(event) => setTyped(event.target.value)} /></${Editor}>`
-        : html`<span class="row"><span class="quiet small">${row.set ? row.origin : "not set"}</span><button type="button" class="link" aria-label=${`Set ${row.name}`} onClick=${() => setChosen(row.name)}>${row.set ? "Replace" : "Set"}</button>
-            ${row.set && html`<${Action} class="link" label=${`Remove ${row.name}`} does=${remove(row.name)}>Remove</${Action}>`}</span>`}
+        : html`<span class="row"><span class="quiet small">${row.set ? (isEnv(row) ? "from the environment" : row.origin) : "not set"}</span><button type="button" class="link" aria-label=${`Set ${row.name}`} onClick=${() => setChosen(row.name)}>${row.set ? "Replace" : "Set"}</button>
+            ${row.set && !isEnv(row) && html`<${Action} class="link" label=${`Remove ${row.name}`} does=${remove(row.name)}>Remove</${Action}>`}</span>`}
     </li>`)}</ul>`;
 }

@@ -48,12 +48,12 @@ const shorten = (text) =>
 function Model({ done, current, hasKey }) {
   const [answers, setAnswers] = useState({ provider: current in MODELS && current !== "offline" ? current : "anthropic", address: "", key: "", name: "" });
   const [said, setSaid] = useState("");
-  const set = (name) => (event) => setAnswers({ ...answers, [name]: event.target.value });
+  const set = (name) => (event) => setAnswers((was) => ({ ...was, [name]: event.target.value }));
   const save = async () => {
     setSaid("");
-    const answer = await run(["setup", "model"], undefined, `${answersOf(answers).join("\n")}\n`);
+    const answer = await run(["setup", "model", "--once"], undefined, `${answersOf(answers).join("\n")}\n`);
     setSaid(shorten(answer.text));
-    setAnswers({ ...answers, key: "" });
+    setAnswers((was) => ({ ...was, key: "" }));
     done();
   };
   const { provider } = answers;
@@ -76,12 +76,13 @@ function Step({ name, title, about, fields, done }) {
   const [answers, setAnswers] = useState(Object.fromEntries(fields.map(([key, , value]) => [key, value])));
   const [said, setSaid] = useState("");
   const save = async () => {
+    setSaid("");
     const lines = fields.map(([key]) => answers[key].trim());
-    setSaid(shorten((await run(["setup", name], undefined, `${lines.join("\n")}\n`)).text));
+    setSaid(shorten((await run(["setup", name, "--once"], undefined, `${lines.join("\n")}\n`)).text));
     done?.();
   };
   return html`<section><h2>${title}</h2>${about && html`<p class="quiet">${about}</p>`}
-    ${fields.map(([key, label, , hint]) => html`<label class="field">${label} <input value=${answers[key]} placeholder=${hint ?? ""} onInput=${(event) => setAnswers({ ...answers, [key]: event.target.value })} /></label>`)}
+    ${fields.map(([key, label, , hint]) => html`<label class="field">${label} <input value=${answers[key]} placeholder=${hint ?? ""} onInput=${(event) => setAnswers((was) => ({ ...was, [key]: event.target.value }))} /></label>`)}
     <p><${Action} does=${save}>Save</${Action}></p><${Said} of=${said} />
   </section>`;
 }
@@ -100,13 +101,14 @@ function Bridge() {
   const [answers, setAnswers] = useState({ secret: "", user: "", owner: "" });
   const [said, setSaid] = useState("");
   const [title, about, option, secret, fields] = NETWORKS[name];
-  const set = (key) => (event) => setAnswers({ ...answers, [key]: event.target.value });
+  const set = (key) => (event) => setAnswers((was) => ({ ...was, [key]: event.target.value }));
   const add = async () => {
+    setSaid("");
     const given = [...fields.map(([key]) => key), "owner"].filter((key) => answers[key].trim());
     const options = given.flatMap((key) => [`--${key}`, answers[key].trim()]);
     const done = await run(["bridge", "add", name, option, "--no-wait", ...options], undefined, `${answers.secret.trim()}\n`);
     if (done.exit_code) throw new Error(done.remark || done.text);
-    setAnswers({ ...answers, secret: "" });
+    setAnswers((was) => ({ ...was, secret: "" }));
     setSaid([done.text, done.remark].filter(Boolean).join("\n"));
   };
   return html`<section class="bridge-step"><h2>Bridge</h2>

@@ -1,8 +1,8 @@
 /** Sleep: what each did, how far one is that runs now, and what the next would do. */
 import { html, useEffect, useState } from "./vendor/preact.js";
-import { get, read, run, runAsked } from "./api.js";
+import { get, getStatus, read, run, runAsked } from "./api.js";
 import { plural } from "./format.js";
-import { Action, Due, Markdown, Page, Problem, Time, useLoaded } from "./parts.js";
+import { Action, Due, Markdown, Page, Problem, Time, Zone, useLoaded } from "./parts.js";
 
 const LOOK_EVERY = 1000;
 
@@ -13,7 +13,7 @@ export function Sleep() {
   const [failure, setFailure] = useState(null);
   const sleeps = loaded?.sleeps ?? [];
   const running = sleeps.find((it) => it.state === "running");
-  const [status] = useLoaded(() => get("/status"), [sleeps[0]?.id, running?.id]);
+  const [status] = useLoaded(getStatus, [sleeps[0]?.id, running?.id]);
   useEffect(() => {
     if (!running) return undefined;
     const timer = setInterval(reload, LOOK_EVERY);
@@ -30,19 +30,20 @@ export function Sleep() {
       <${Action} does=${async () => setForecast(await run(["sleep", "--dry-run"]))}>What would it do?</${Action}>
     </div>`}>
     <${Problem} error=${error ?? failure} />
+    <${Zone} of=${status}>Times in reports</${Zone}>
     ${status && !running && html`<p class="quiet next">Next sleep: ${!status.next_sleep ? "off" : html`<${Due} at=${status.next_sleep} now=${status.at} />`}</p>`}
     ${forecast && html`<${Markdown} of=${forecast.html} />`}
-    ${sleeps.map((sleep, n) => html`<${One} key=${sleep.id} sleep=${sleep} open=${n === 0} newest=${n === 0} done=${reload} />`)}
+    ${sleeps.map((sleep, n) => html`<${One} key=${sleep.id} sleep=${sleep} newest=${n === 0} done=${reload} />`)}
     ${sleeps.length >= limit && html`<${Action} does=${async () => setLimit(limit + 30)}>Earlier ones</${Action}>`}
     ${loaded && !sleeps.length && html`<p class="quiet">It has not slept yet.</p>`}
   </${Page}>`;
 }
 
-function One({ sleep, open, newest, done }) {
+function One({ sleep, newest, done }) {
   const [changes, setChanges] = useState(null);
   const show = async () => setChanges(await read(["memory", "changes", String(sleep.id)]));
   useEffect(() => setChanges(null), [sleep.state]);
-  return html`<details open=${open}>
+  return html`<details open=${newest}>
     <summary class="row"><span>#${sleep.id} <${Time} at=${sleep.started_at} /></span><span class="quiet small" role="status">${sleep.state}</span></summary>
     <${Markdown} of=${sleep.html} />
     ${sleep.state !== "running" && html`<p class="row"><${Action} does=${show}>What it changed</${Action}>${newest && sleep.state === "done" && html`<${UndoSleep} done=${done}>Undo what it changed</${UndoSleep}>`}</p>`}

@@ -13,8 +13,8 @@ export function Spending() {
   return html`<${Page} title="Spending" about="What language models cost, and how much they may." waits=${!usage && !error} aside=${html`<${Tabs} label="By" of=${BY} chosen=${by} choose=${setBy} />`}>
     <${Problem} error=${error} />
     ${usage && html`<${Facts} rows=${[
-        ["Today", dollars(usage.today.cost_usd ?? usage.today.usd)],
-        ["This month", dollars(usage.month.cost_usd ?? usage.month.usd)],
+        ["Today", dollars(amount(usage.today))],
+        ["This month", dollars(amount(usage.month))],
         ["At this pace", usage.forecast_usd === null ? "" : `${dollars(usage.forecast_usd)} at the end of the month`],
       ]} />
       ${usage.caps.map((cap) => html`<${Cap} of=${cap} />`)}
@@ -38,7 +38,8 @@ const Cap = ({ of }) =>
   html`<p><span class="row small quiet">${nameOf(of)}: ${of.setting.endsWith("usd") ? `${dollars(of.used)} of ${dollars(of.most)}` : `${number(of.used)} of ${number(of.most)} tokens`}</span>
     <span class=${`bar ${of.used_up ? "full" : ""}`} role="meter" aria-valuenow=${Math.round(of.share * 100)} aria-valuemin="0" aria-valuemax="100" aria-label=${nameOf(of)}><i ref=${(it) => it && (it.style.width = `${Math.min(100, of.share * 100)}%`)}></i></span></p>`;
 
-const amount = (row) => row.cost_usd ?? row.usd ?? 0;
+/** In US dollars; null where no price is known. */
+const amount = (row) => (row.usd || !row.unpriced_tokens ? row.usd : null);
 
 function Days({ rows }) {
   const sorted = [...rows].sort((a, b) => a.day.localeCompare(b.day));
@@ -48,7 +49,7 @@ function Days({ rows }) {
 
 function Rows({ usage }) {
   if (!usage.rows.length) return html`<p class="quiet">No model was asked in the last ${usage.days} days.</p>`;
-  const columns = ["calls", "input", "cache_read", "cache_write", "output"].filter((name) => usage.rows.some((row) => row[name] !== undefined));
+  const columns = ["calls", "input", "cache_read", "cache_write", "output", "unpriced_tokens"].filter((name) => usage.rows.some((row) => row[name]));
   return html`<div class="words"><table>
     <thead><tr><th scope="col">${BY.find(([key]) => key === usage.by)[1]}</th>${columns.map((name) => html`<th scope="col" class="amount">${name.replace("_", " ")}</th>`)}<th scope="col" class="amount">cost</th></tr></thead>
     <tbody>${usage.rows.map((row) => html`<tr><th scope="row">${row[usage.by] || "(none)"}</th>${columns.map((name) => html`<td class="amount">${number(row[name])}</td>`)}<td class="amount">${dollars(amount(row))}</td></tr>`)}</tbody>

@@ -6,11 +6,11 @@
 import { get, post } from "./api.js";
 
 const HIDDEN_MILLISECONDS = 60_000;
-const NAMES = ["hello", "deliver", "turn", "delta", "tool", "discard", "notice"];
+const NAMES = ["hello", "deliver", "turn", "delta", "tool", "discard", "notice", "changed"];
 
 /**
  * @param {string} session
- * @param {(name: string, data: object) => void} onEvent also gets `connected` and `lost`
+ * @param {(name: string, data: object) => void} onEvent also gets `connected`, `lost` and `refused`
  * @returns {() => void} ends it
  */
 export function follow(session, onEvent) {
@@ -18,6 +18,7 @@ export function follow(session, onEvent) {
   let last = "";
   let timer = 0;
   let retry = 0;
+  let hiddenAt = 0;
 
   function open() {
     clearTimeout(retry);
@@ -38,12 +39,15 @@ export function follow(session, onEvent) {
     };
   }
 
-  /** Whoever was logged out is told by the answer, and is not let in by asking on. Nothing is opened for a page that was
+  /** Whoever was logged out, or asks for what is no conversation, is told by the answer, and is not let in by asking on. Nothing is opened for a page that was
    * left meanwhile, nor a second time. */
   function again() {
     const failed = source;
     const isWanted = () => failed && failed === source;
-    get("/status").then(() => isWanted() && open(), (error) => isWanted() && error.status !== 401 && (retry = setTimeout(again, 1000)));
+    get("/messages", { session, limit: 1 }).then(
+      () => isWanted() && open(),
+      (error) => isWanted() && (/40[014]/.test(error.status) ? onEvent("refused", error) : (retry = setTimeout(again, 1000))),
+    );
   }
 
   function close() {
@@ -52,16 +56,26 @@ export function follow(session, onEvent) {
     source = null;
   }
 
+  /** A connection from before a machine slept, or from another network, may be dead, and say nothing of it. */
+  function anew() {
+    close();
+    open();
+  }
+
   function visibility() {
     clearTimeout(timer);
-    if (document.hidden) timer = setTimeout(close, HIDDEN_MILLISECONDS);
-    else if (!source) open();
+    if (document.hidden) {
+      hiddenAt = Date.now();
+      timer = setTimeout(close, HIDDEN_MILLISECONDS);
+    } else if (!source || Date.now() - hiddenAt > HIDDEN_MILLISECONDS) anew(); // no timer runs while a machine sleeps
   }
 
   document.addEventListener("visibilitychange", visibility);
+  window.addEventListener("online", anew);
   open();
   return () => {
     document.removeEventListener("visibilitychange", visibility);
+    window.removeEventListener("online", anew);
     clearTimeout(timer);
     close();
   };

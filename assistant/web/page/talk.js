@@ -24,6 +24,7 @@ function useConversation(session, place) {
   const [error, setError] = useState(null);
   const steps = useRef([]);
   const latest = useRef(0);
+  const sending = useRef();
   const shown = useRef();
   shown.current = new Set(entries.map((entry) => entry.id));
 
@@ -33,6 +34,8 @@ function useConversation(session, place) {
     const mine = ++latest.current;
     const known = shown.current;
     const { messages } = await get("/messages", { session, limit: PAGE, html: true });
+    // What is being sent may be among them already: first its id is known.
+    await sending.current;
     if (mine !== latest.current) return;
     const joins = messages.length === PAGE && messages.some((it) => known.has(it.id));
     setEntries((was) => merge(was, entriesOf(messages), ({ id }) => known.has(id) && id && !(joins && id < messages[0].id)));
@@ -41,13 +44,15 @@ function useConversation(session, place) {
 
   useEffect(() => {
     if (place) {
-      get(`/history/${place}`, { neighbours: 30, html: true }).then(({ messages }) => setEntries(entriesOf(messages)), setError);
+      get(`/history/${place}`, { neighbours: 30, html: true }).then(({ messages }) => (setEntries(entriesOf(messages)), setMore(true)), setError);
       return undefined;
     }
     return follow(session, (name, data) => {
       setLost(name === "lost");
+      if (name === "refused") setError(data);
       if (name === "connected" || name === "turn" || name === "deliver") setHappened((n) => n + 1);
-      if (name === "connected" || (name === "turn" && data.state === "started")) refresh().then(() => setError(null), setError);
+      // What a turn that was stopped had written is stored; an answer is delivered.
+      if (name === "connected" || name === "changed" || (name === "turn" && data.state !== "answered")) refresh().then(() => setError(null), setError);
       if (name === "deliver") setEntries((was) => withDelivery(was, data, steps.current));
       setWriting((now) => {
         const next = written(now, name, data);
@@ -69,7 +74,9 @@ function useConversation(session, place) {
     setEntries((was) => withSent(was, key, text, media));
     const message = { text, session, external_id: key, media: media.map(({ mime, name, data, voice = false }) => ({ mime, name, data, voice })) };
     try {
-      const accepted = await post("/messages", message);
+      const posted = post("/messages", message);
+      sending.current = posted.catch(() => {});
+      const accepted = await posted;
       setEntries((was) => withAccepted(was, key, accepted.message_id));
     } catch (failure) {
       setEntries((was) => was.filter((entry) => entry.key !== key));
@@ -110,10 +117,9 @@ function Conversation({ session, place, aside, setAside }) {
   const list = useRef(null);
   const follows = useRef(true);
 
+  useLayoutEffect(() => list.current.querySelector(".found")?.scrollIntoView({ block: "center" }), [!talk.entries.length]);
   useLayoutEffect(() => {
-    const found = place && document.getElementById(`m${place}`);
-    if (found) found.scrollIntoView({ block: "center" });
-    else if (follows.current && list.current) list.current.scrollTop = list.current.scrollHeight;
+    if (!place && follows.current) list.current.scrollTop = list.current.scrollHeight;
   }, [talk.entries, talk.writing]);
 
   // A keyboard on the screen, or a turned telephone: the end stays in sight.
@@ -145,38 +151,40 @@ function Conversation({ session, place, aside, setAside }) {
     change((was) => withMore({ text, files }, was));
   };
 
-  const lastAnswer = talk.entries.findLast((entry) => entry.role === "assistant");
-  const lastUser = talk.entries.findLast((entry) => entry.role === "user" && entry.id);
+  // Where a place is shown, the last exchange may be another one.
+  const lastAnswer = !place && talk.entries.findLast((entry) => entry.role === "assistant");
+  const lastUser = !place && talk.entries.findLast((entry) => entry.role === "user" && entry.id);
   return html`<main id="main" tabindex="-1" aria-label=${`Conversation ${session}`}>
       <div class="side-button"><button class="link" aria-expanded=${aside} onClick=${() => setAside(!aside)}>Conversations and search</button></div>
       <div class="said" ref=${list} onScroll=${scrolled} tabindex="0" role="log" aria-label="What was said">
         <div class="column">
           ${place && html`<p class="quiet"><a href=${`#/talk/${session}`}>Back to the end of this conversation</a></p>`}
-          ${talk.more && !place && html`<${Action} class="link" does=${talk.earlier}>Earlier messages</${Action}>`}
+          ${talk.more && html`<${Action} class="link" does=${talk.earlier}>Earlier messages</${Action}>`}
           ${talk.entries.map(
             (entry) => html`<${Entry}
               key=${entry.key}
               entry=${entry}
-              found=${entry.id === place}
+              found=${place && [entry, ...entry.steps].some((it) => it.id === place)}
               command=${talk.command}
               isLast=${entry === lastAnswer}
-              edit=${entry === lastUser ? edit : null}
+              edit=${entry === lastUser && !entry.isForgotten ? edit : null}
             />`,
           )}
           <${Writing} now=${talk.writing} />
           ${!place && html`<${Approvals} since=${`${talk.happened} ${talk.entries.length}`} />`}
-          ${talk.more === null && !place && !talk.error && html`<${Waiting} />`}
+          ${talk.more === null && !talk.error && html`<${Waiting} />`}
           ${!talk.entries.length && talk.more === false && html`<p class="quiet">Say something. What you say here is kept, and remembered. New here? <a href="#/setup">Set it up</a>: model, names, time, budget.</p>`}
           <${Problem} error=${talk.error} />
         </div>
       </div>
-      ${talk.lost && html`<p class="column lost" role="status">The connection was lost. It is tried again by itself; nothing is lost.</p>`}
+      ${talk.lost && html`<p class="column lost" role="status">Not connected. It is tried again by itself; what was said is kept.</p>`}
       ${!place &&
       html`<${Composer}
         submit=${submit}
         draft=${draft}
         change=${change}
         running=${Boolean(talk.writing.turn)}
+        lost=${talk.lost}
         stop=${() => post("/stop", { session })}
       />`}
     </main>`;

@@ -1,15 +1,12 @@
 /** Today: what is on, as a day, a week or a month; reminders are moved by dragging, or by typing when. */
 import { html, useState } from "./vendor/preact.js";
-import { get, read, run } from "./api.js";
+import { getStatus, read, run } from "./api.js";
 import { clockTime, dayName, isoDay, monthName, weekName, weekdayName } from "./format.js";
 import { Listed, Run } from "./listed.js";
-import { Action, Due, Editor, Page, Problem, Tabs, Time, useDoing, useLoaded } from "./parts.js";
+import { Action, Due, Editor, Page, Problem, Tabs, Time, Zone, useDoing, useLoaded } from "./parts.js";
 
 const SPANS = [["day", "Day"], ["week", "Week"], ["month", "Month"]];
 const plusDays = (date, days) => isoDay(new Date(new Date(`${date}T12:00:00`).getTime() + days * 86_400_000));
-
-/** A zone, or the reader's own, by the name that it has here. */
-const zoneOf = (timeZone) => new Intl.DateTimeFormat(undefined, { timeZone }).resolvedOptions().timeZone;
 
 /** The days that are shown: of a month whole weeks, from Monday on. */
 function daysOf(span, date) {
@@ -39,9 +36,8 @@ export function Today({ rest }) {
   // What was read of other days says nothing of these.
   const items = loaded?.days.join() === days.join() ? loaded.items : null;
   const [ended] = useLoaded(() => read(["remind", "history", "--limit", "20"]), []);
-  const [status] = useLoaded(() => get("/status"), []);
+  const [status] = useLoaded(getStatus, []);
   const [failure, setFailure] = useState(null);
-  const elsewhere = status && zoneOf(status.timezone) !== zoneOf();
   const move = async (id, day, time) => {
     setFailure(null);
     await run(["remind", "change", String(id), "--at", `${day} ${time || "09:00"}`]);
@@ -61,7 +57,7 @@ export function Today({ rest }) {
       <button type="button" aria-label="Later" onClick=${() => later(1)}>›</button></span>
     </div>`} waits=${!items && !error}>
     <${Problem} error=${error ?? failure} />
-    ${elsewhere && html`<p class="quiet small">Times are those of ${status.timezone}, where your assistant lives.</p>`}
+    <${Zone} of=${status}>Times</${Zone}>
     <${NewReminder} added=${reload} />
     <div class=${span === "month" ? "month" : ""}>
       ${span === "month" && days.slice(0, 7).map((day) => html`<span class="quiet small">${weekdayName(day)}</span>`)}
