@@ -73,6 +73,7 @@ def build_learning(base: Base) -> Learning:
         batch_tokens=_EXTRACTION_BATCH_TOKENS,
         zone=settings.zone,
         learns_from=settings.values.permissions().may_learn_from,
+        rest=base.running.let_turns_pass,
     )
     return Learning(budget, model, extractor)
 
