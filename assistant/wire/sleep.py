@@ -81,7 +81,7 @@ def build_learning(base: Base) -> Learning:
 def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -> Sleep:
     """Build sleep, and let it know of every compaction. Raises `SettingsError` for an unreadable prompt."""
     settings, stores = base.settings, base.stores
-    notes = DayNotes(stores.journal, stores.files, settings.zone)
+    notes = DayNotes(stores.journal, stores.files, settings.zone, base.running.wait_until_quiet)
     score, consolidate, curate = _memory_phases(settings, stores, learning.model)
     phases = (("score", score.run), ("consolidate", consolidate.run), ("curate", curate.run))
     cycle = _build_cycle(base, learning, compaction, phases, notes)
