@@ -94,9 +94,10 @@ def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -
 
     async def note_compaction(session: str, outcome: CompactionResult, person_waits: bool) -> None:
         learned = any(checkpoint.key_facts.get("memories") for checkpoint in outcome.checkpoints)
-        if not learned and reads_by_rules() and not scheduler.is_asleep():
+        if not learned and reads_by_rules():
+            was_asleep = scheduler.is_asleep()
             reading = scheduler.start_extraction(session)
-            if person_waits:
+            if person_waits and not was_asleep:
                 await asyncio.wait([reading])
         notes.write_or_log(base.clock())
 
