@@ -73,6 +73,7 @@ class RunningTurns:
         self.wake = asyncio.Event()  # set when a turn may be due
         self.pacer = Pacer(_STEPS_IN_A_ROUND)  # asked before the longer steps of turns, which take milliseconds
         self.accepts_turns = False  # from the first tick until shutdown
+        self._beginning_count = 0  # turns whose context is being prepared
         self._paused: set[str] = set()
         self._waited_for: dict[str, asyncio.Task[None]] = {}
 
@@ -112,6 +113,15 @@ class RunningTurns:
             self._paused.discard(session)
             self.wake.set()
 
+    @contextmanager
+    def beginning(self) -> Iterator[None]:
+        """While a turn's context is prepared, which is the heaviest part of a turn's own work."""
+        self._beginning_count += 1
+        try:
+            yield
+        finally:
+            self._beginning_count -= 1
+
     async def wait_until_quiet(self, seconds: float = _MAX_QUIET_WAIT_SECONDS) -> None:
         """Wait until no message is waiting or being answered, up to `seconds`; for background work. A turn that exceeds
         the limit is not waited for again."""
@@ -126,10 +136,10 @@ class RunningTurns:
             self._waited_for = {session: task for session, (_, task) in self.by_session.items()}
 
     def let_turns_pass(self) -> None:
-        """Wait, for a moment at most, while a turn is running; for background work in a thread, which holds the
-        interpreter in each of its steps."""
+        """Wait, for a moment at most, while a turn is prepared or running; for background work in a thread, which holds
+        the interpreter in each of its steps."""
         until = time.monotonic() + _MAX_STEP_WAIT_SECONDS
-        while self.by_session and time.monotonic() < until:
+        while (self.by_session or self._beginning_count) and time.monotonic() < until:
             time.sleep(_POLL_SECONDS)
 
     def _long(self) -> set[str]:

@@ -243,9 +243,9 @@ class Runtime:
                 if not (items := self._conversation.list_accepted(session, limit=1)) or self._voice.waits(items[0]):
                     self._wake.set()
                     return
-            item = items[0]
-            volatile = await self._turn_context.build(item, now)
-            said = item.incoming
+            item, said = items[0], items[0].incoming
+            with self._running.beginning():
+                volatile = await self._turn_context.build(item, now)
             await prepare_if_long(self._conversation, Message("user", said.content, name=said.name, media=said.media))
             if self._stopping or self._running.is_running(session) or session not in self._running.waiting_sessions():
                 return

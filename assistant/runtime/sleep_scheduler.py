@@ -172,6 +172,7 @@ class SleepScheduler:
         self._clock = clock
         self._lock = lock
         self._last: tuple[SleepRequest, SleepTask] | None = None
+        self._begun: SleepRequest | None = None  # the last one that began
 
     def is_asleep(self) -> bool:
         return self._lock.is_asleep()
@@ -199,13 +200,22 @@ class SleepScheduler:
         request = SleepRequest(trigger, sessions, phase)
         if self._last is not None and not self._last[1].done() and _covers(self._last[0], request):
             return self._last[1]
-        task = self._lock.start_sleep(partial(self._run, request), name=f"sleep ({trigger})")
-        self._last = (request, task)
-        return task
+        return self._queue(request)
 
     def start_extraction(self, session: str) -> SleepTask:
-        """Start extracting one session's new messages, in the background."""
-        return self.start("phase", [session], "extract")
+        """Start extracting one session's new messages, in the background; behind a running cycle, even one for the same
+        session, which may have read on to its end before."""
+        request = SleepRequest("phase", [session], "extract")
+        if self._last is not None and not self._last[1].done():
+            last, task = self._last
+            if last == request and last is not self._begun:
+                return task
+        return self._queue(request)
+
+    def _queue(self, request: SleepRequest) -> SleepTask:
+        task = self._lock.start_sleep(partial(self._run, request), name=f"sleep ({request.trigger})")
+        self._last = (request, task)
+        return task
 
     async def run_now(self, trigger: str, phase: str = "") -> SleepReport | None:
         """Run a cycle (or one phase) and return its report, None if it failed. Cancelling the caller does not cancel
@@ -217,6 +227,7 @@ class SleepScheduler:
         await self._lock.stop_sleeps()
 
     async def _run(self, request: SleepRequest) -> SleepReport | None:
+        self._begun = request
         try:
             return await self._run_cycle(request, self._clock())
         except AssistantError as error:

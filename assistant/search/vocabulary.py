@@ -8,7 +8,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
+from assistant.core.dataclass import dataclass
 from assistant.core.text import STOP_WORDS
 from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, Ints, distinct_values, quantise
 from assistant.search.sketches import differing_bits, nearest_places, sketches_of
@@ -22,11 +24,20 @@ _LEAST_COSINE_UNSAID = 0.5
 # A likely misspelling counts almost like the stem itself; the other words of a question show which stem is meant.
 _SLIP_WEIGHT = 0.9
 _MAX_MEANT = 4
-_WORDS_KEPT = 4_096
+_WORDS_KEPT = 1_024
+_SLIPS_KEPT = 4_096
 # Rows compared at once: more need more memory, fewer more time. A smaller vocabulary is compared whole.
 _BATCH_ROWS = 4_096
 # Of a larger one those whose sketches are nearest: 99% of the words that a comparison with all finds are among them.
 _COMPARED = 1_024
+
+
+@dataclass(slots=True)
+class _KnownWord:
+    """A word of a question with the stems that are nearest to it, nearest first, each with its cosine."""
+
+    vector: NDArray[np.float16]
+    nearest: list[tuple[str, float]]
 
 
 class Vocabulary:
@@ -38,7 +49,7 @@ class Vocabulary:
         self._lengths = np.zeros(1_024, np.float32)  # of the rows of the matrix
         self._sketches = sketches_of(self._matrix[:0])  # of the first rows, made when they are needed
         self._waiting: dict[str, str] = {}
-        self._known: OrderedDict[str, list[tuple[str, float]]] = OrderedDict()
+        self._known: OrderedDict[str, _KnownWord] = OrderedDict()
         self._slips: dict[str, list[str]] = {}  # unknown stems, with the stems that may be meant
         self._spelt: KnownWords | None = None  # the stems, built when one is misspelt
 
@@ -71,19 +82,21 @@ class Vocabulary:
             compared = normalise_rows(np.stack([vectors[stem] for stem in unknown])[:, :_DIMENSIONS])
             rows = self._rows_like(compared)
             cosines = compared @ self._matrix[rows].astype(np.float32).T / self._lengths[rows]
-            for of_word, (stem, word) in zip(cosines, unknown.items(), strict=True):
-                self._known[word] = self._nearest(rows, of_word, stem)
+            for vector, of_word, word in zip(compared, cosines, unknown.values(), strict=True):
+                nearest = [(self._stems[rows[place]], cosine) for place, cosine in _best(of_word)]
+                self._known[word] = _KnownWord(vector.astype(np.float16), nearest)
         while len(self._known) > _WORDS_KEPT:
             self._known.popitem(last=False)
-        if len(self._slips) > _WORDS_KEPT:
+        if len(self._slips) > _SLIPS_KEPT:
             self._slips.clear()
         similar: dict[str, tuple[float, str]] = {}
         for own in words:
             if own not in self._rows:
                 similar |= {meant: (_SLIP_WEIGHT, own) for meant in self._meant(own) if meant not in words}
         for own, word in words.items():
-            for stem, cosine in self._known.get(word, ()):
-                if stem not in exclude and stem not in words:
+            least = _LEAST_COSINE if own in self._rows else _LEAST_COSINE_UNSAID
+            for stem, cosine in self._known[word].nearest if word in self._known else ():
+                if cosine >= least and stem not in exclude and stem not in words:
                     similar[stem] = max(similar.get(stem, (0.0, "")), (_WEIGHT * cosine, own))
         return similar
 
@@ -117,14 +130,6 @@ class Vocabulary:
             new = sketches_of(self._matrix[sketched:count])
             self._sketches = np.concatenate([self._sketches, new], axis=1)
 
-    def _nearest(self, rows: Ints, cosines: Floats, own: str) -> list[tuple[str, float]]:
-        """Of stems by their rows, with the cosines that they have with the word of this one."""
-        count = min(_NEAREST + 1, len(cosines))
-        best = np.argpartition(-cosines, count - 1)[:count]
-        least = _LEAST_COSINE if own in self._rows else _LEAST_COSINE_UNSAID
-        nearest = [(self._stems[rows[place]], float(cosines[place])) for place in best if cosines[place] >= least]
-        return [(stem, cosine) for stem, cosine in nearest if stem != own]
-
     def _take_in(self) -> None:
         new = {stem: word for stem, word in self._waiting.items() if stem not in self._rows}
         self._waiting.clear()
@@ -139,11 +144,29 @@ class Vocabulary:
             self._lengths = np.concatenate([self._lengths[:first], np.zeros(more, np.float32)])
         self._matrix[first : first + len(new)] = rows
         self._lengths[first : first + len(new)] = _lengths_of(rows)
-        # A word may have more similar ones now.
-        self._known.clear()
+        self._compare_known(list(new), rows)
         self._slips.clear()
         if self._spelt is not None:
             self._spelt.add(new)
+
+    def _compare_known(self, stems: list[str], rows: ByteVectors) -> None:
+        """New stems may be nearer to words that were asked for before."""
+        if not self._known:
+            return
+        known = list(self._known.values())
+        vectors = np.stack([word.vector for word in known]).astype(np.float32)
+        cosines = vectors @ rows.astype(np.float32).T / _lengths_of(rows)
+        farthest = np.array([word.nearest[-1][1] if len(word.nearest) > _NEAREST else -1.0 for word in known])
+        for place in np.flatnonzero((cosines > farthest[:, None]).any(axis=1)):
+            nearer = [(stems[column], cosine) for column, cosine in _best(cosines[place])]
+            known[place].nearest = sorted([*known[place].nearest, *nearer], key=lambda pair: -pair[1])[: _NEAREST + 1]
+
+
+def _best(cosines: Floats) -> list[tuple[int, float]]:
+    """The places of the greatest cosines, the greatest first: one more than are used, as a word may be there itself."""
+    count = min(_NEAREST + 1, len(cosines))
+    best = np.argpartition(-cosines, count - 1)[:count]
+    return sorted(((int(place), float(cosines[place])) for place in best), key=lambda pair: -pair[1])
 
 
 def normalise_rows(rows: Floats) -> Floats:

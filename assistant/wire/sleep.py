@@ -73,6 +73,7 @@ def build_learning(base: Base) -> Learning:
         batch_tokens=_EXTRACTION_BATCH_TOKENS,
         zone=settings.zone,
         learns_from=settings.values.permissions().may_learn_from,
+        rest=base.running.let_turns_pass,
     )
     return Learning(budget, model, extractor)
 
@@ -80,7 +81,7 @@ def build_learning(base: Base) -> Learning:
 def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -> Sleep:
     """Build sleep, and let it know of every compaction. Raises `SettingsError` for an unreadable prompt."""
     settings, stores = base.settings, base.stores
-    notes = DayNotes(stores.journal, stores.files, settings.zone)
+    notes = DayNotes(stores.journal, stores.files, settings.zone, base.running.wait_until_quiet)
     score, consolidate, curate = _memory_phases(settings, stores, learning.model)
     phases = (("score", score.run), ("consolidate", consolidate.run), ("curate", curate.run))
     cycle = _build_cycle(base, learning, compaction, phases, notes)
@@ -93,9 +94,10 @@ def build_sleep(base: Base, learning: Learning, compaction: CompactionService) -
 
     async def note_compaction(session: str, outcome: CompactionResult, person_waits: bool) -> None:
         learned = any(checkpoint.key_facts.get("memories") for checkpoint in outcome.checkpoints)
-        if not learned and reads_by_rules() and not scheduler.is_asleep():
+        if not learned and reads_by_rules():
+            was_asleep = scheduler.is_asleep()
             reading = scheduler.start_extraction(session)
-            if person_waits:
+            if person_waits and not was_asleep:
                 await asyncio.wait([reading])
         notes.write_or_log(base.clock())
 

@@ -21,7 +21,7 @@ from assistant.core.text import lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries, fit_to_tokens
 from sleep.compaction.draft_view import original_id
 from sleep.compaction.prompts import describe_media
-from sleep.compaction.validate import RESTORED_HEADING, find_named_values
+from sleep.compaction.validate import MAX_RESTS, RESTORED_HEADING, find_named_values
 from sleep.compaction.values import SummaryInput, SummaryTier
 from sleep.rules.extract_statements import extract_statements
 from sleep.rules.pattern_files import load_pattern
@@ -63,10 +63,10 @@ class _ScoredSentence:
     score: float = 0.0
 
 
-def select_sentences(material: SummaryInput, budget: int, count: Count) -> str:
+def select_sentences(material: SummaryInput, budget: int, count: Count, rest: Callable[[], None] | None = None) -> str:
     """Return the best sentences that fit into `budget` tokens, one per line with message id and date; "" if there are
-    none."""
-    lines = _scored(list(_sentences(material.rows)))
+    none. `rest` is called before each of the first 200 sentences is judged."""
+    lines = _scored(list(_sentences(material.rows)), rest)
     chosen: list[_ScoredSentence] = []
     left = budget
     for line in sorted(lines, key=lambda line: (-line.score, -line.index, line.place)):
@@ -90,9 +90,12 @@ def keep_both_ends(material: SummaryInput, chars_per_end: int = _END_CHARACTERS)
     return f"{text[:chars_per_end]}\n[… {left_out} characters left out{where} …]\n{text[len(text) - chars_per_end :]}"
 
 
-def summarise_without_model(material: SummaryInput, source: int, count: Count) -> tuple[str, SummaryTier]:
-    """Return the best summary without a model, smaller than the `source` tokens of the rows, and its tier."""
-    text = escape_boundaries(select_sentences(material, min(material.budget, source // 2), count))
+def summarise_without_model(
+    material: SummaryInput, source: int, count: Count, rest: Callable[[], None] | None = None
+) -> tuple[str, SummaryTier]:
+    """Return the best summary without a model, smaller than the `source` tokens of the rows, and its tier. `rest` as in
+    `select_sentences`."""
+    text = escape_boundaries(select_sentences(material, min(material.budget, source // 2), count, rest))
     if text:
         return text, "extractive"
     room = max(1, min(material.budget, source - 1))
@@ -131,10 +134,15 @@ def _says_something(text: str) -> bool:
     return not (short and _GREETING.match(text) and not any(find_named_values(text)))
 
 
-def _scored(lines: list[_ScoredSentence]) -> list[_ScoredSentence]:
+def _scored(lines: list[_ScoredSentence], rest: Callable[[], None] | None) -> list[_ScoredSentence]:
     words = [[pair or word for pair, word in _WORD.findall(line.text.casefold())] for line in lines]
     seen = Counter(word for of_line in words for word in set(of_line))
-    return [_with_score(line, of_line, seen, len(lines)) for line, of_line in zip(lines, words, strict=True)]
+    scored = []
+    for number, (line, of_line) in enumerate(zip(lines, words, strict=True)):
+        if rest is not None and number < MAX_RESTS:
+            rest()
+        scored.append(_with_score(line, of_line, seen, len(lines)))
+    return scored
 
 
 def _with_score(line: _ScoredSentence, words: list[str], seen: Counter[str], total: int) -> _ScoredSentence:

@@ -306,8 +306,12 @@ class Summariser:
     # ---------------------------------------------------------------------------------------------------- without model
 
     def _without_model(self, job: _SummaryJob) -> Summary:
-        text, tier = summarise_without_model(job.material, job.source, job.counter.count_text)
+        text, tier = summarise_without_model(job.material, job.source, job.counter.count_text, self._rest_during(job))
         return self._checked(SummaryAnswer(text, facts=collect_key_facts(job.material)), tier, job)
+
+    def _rest_during(self, job: _SummaryJob) -> Callable[[], None] | None:
+        """Only in background work, for which nobody waits."""
+        return self.rest if job.sleep_budget is not None else None
 
     def _checked(self, answer: SummaryAnswer, tier: SummaryTier, job: _SummaryJob) -> Summary:
         """Append missing values, with limits that keep the summary smaller than its source, and extra room for
@@ -316,7 +320,7 @@ class Summariser:
         shorter = job.source - 1 - count(answer.text)
         most = min(self.restored_max_tokens, material.restored_max_tokens, material.budget // 2, shorter)
         wishes = min(max(most, _ROOM_FOR_WISHES), shorter - most)
-        rest = self.rest if job.sleep_budget is not None else None
+        rest = self._rest_during(job)
         checked = restore_missing_values(answer.text, material, count, most, wishes, rest=rest)
         # Passwords are not sent with every request; the journal has them, and recall on demand.
         secrets = find_secret_values(row.content for row in material.rows)

@@ -36,7 +36,7 @@ Count = Callable[[str], int]
 RESTORED_HEADING = "Kept word for word:"
 _SPOKEN = ("user", "assistant")
 # Messages before each of which background work may rest: ten seconds in all.
-_MOST_RESTS = 200
+MAX_RESTS = 200
 _LONGEST_LINE = 240
 _LONGEST_TASK = 300
 _AROUND = 40
@@ -135,7 +135,7 @@ def _missing_by_kind(
     for number, row in enumerate(_units(material)):
         if row.role not in _SPOKEN:
             continue
-        if rest is not None and number < _MOST_RESTS:
+        if rest is not None and number < MAX_RESTS:
             rest()
         of_row: dict[str, list[_MissingValue]] = {}
         for kind, value in (*_find_wishes(row, material), *find_named_values(row.content)):

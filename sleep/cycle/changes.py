@@ -7,7 +7,7 @@ where an entry says that it is 750, that entry would stay true alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from assistant.core.memories import JournalEntry
@@ -29,15 +29,18 @@ _COMPARED = 50
 
 
 async def add_changes(
-    extracted: ExtractionResult, journal: Journal, unsaved: Sequence[JournalEntry] = ()
+    extracted: ExtractionResult,
+    journal: Journal,
+    unsaved: Sequence[JournalEntry] = (),
+    rest: Callable[[], None] | None = None,
 ) -> ExtractionResult:
     """Add what the rules did not keep of messages that no model has read, and what changes an entry of their scope, of
-    the journal or one that is not saved yet. Raises `StoreError`."""
+    the journal or one that is not saved yet. `rest` as in `Extractor`. Raises `StoreError`."""
     if not extracted.by_rules:
         return extracted
     kept = [entry.content for entry in (*unsaved, *extracted.entries)]
     added = []
-    for record, text in await asyncio.to_thread(lambda: list(_find_changes(extracted.by_rules, kept))):
+    for record, text in await asyncio.to_thread(lambda: list(_find_changes(extracted.by_rules, kept, rest))):
         earlier = journal.entries_sharing_words(record.scope, _words(text), limit=_COMPARED)
         texts = [*kept, *(entry.content for entry in earlier)]
         if await asyncio.to_thread(_changes_any, text, texts, corrects=bool(record.refs)):
@@ -47,10 +50,14 @@ async def add_changes(
     return replace(extracted, entries=(*extracted.entries, *added))
 
 
-def _find_changes(records: Sequence[LogRecord], kept: Collection[str]) -> Iterator[tuple[LogRecord, str]]:
+def _find_changes(
+    records: Sequence[LogRecord], kept: Collection[str], rest: Callable[[], None] | None
+) -> Iterator[tuple[LogRecord, str]]:
     """Yield the sentences that say that something has changed, and all of an edited message, with their messages,
     unless an entry has them."""
     for record in list_earnest_messages(records):
+        if rest is not None:
+            rest()
         for sentence in split_sentences(blank_foreign_text(record.content[:_LONGEST_TEXT])):
             text = sentence.text[:_LONGEST]
             if sentence.is_question or any(text in content for content in kept):

@@ -313,7 +313,7 @@ class SleepCycle:
             self.breakers.record_failure(EXTRACTION_BREAKER, extracted.rejected[0], self.failures, now)
         elif extracted.calls:
             self.breakers.record_success(EXTRACTION_BREAKER)
-        return await add_changes(extracted, self.journal)
+        return await add_changes(extracted, self.journal, rest=self.extractor.rest)
 
     def _may_ask(self, now: datetime) -> bool:
         return self.breakers.get(EXTRACTION_BREAKER).allows_call(now, self.cool_down)

@@ -86,6 +86,7 @@ class Extractor:
     - `batch_tokens`: approximate size of a batch.
     - `zone`: for dates of messages, and relative days such as "tomorrow".
     - `learns_from`: whether a session may be learned from; others are skipped.
+    - `rest`: called between the steps of the rules, in their thread, so that turns get the interpreter.
     """
 
     model: Callable[[], Model]
@@ -93,6 +94,7 @@ class Extractor:
     batch_tokens: int = field(kw_only=True)
     zone: tzinfo = field(default=UTC, kw_only=True)
     learns_from: Callable[[str], bool] = field(default=learn_from_all, kw_only=True)
+    rest: Callable[[], None] | None = field(default=None, kw_only=True)
 
     async def read_batch(self, log: LogReaderPort, session: str, generation: int, seq: int) -> list[LogRecord]:
         """Return the next batch of a session after `seq`; empty at its end."""
@@ -141,14 +143,15 @@ class Extractor:
             reached = max((source for entry in entries for source in entry.sources), default=0)
             learned = [*known_texts, *(entry.content for entry in entries)]
             behind = [record for record in spoken if record.id > reached]
-            entries += await asyncio.to_thread(extract_by_rules, behind, learned, self.zone)
+            entries += await asyncio.to_thread(extract_by_rules, behind, learned, self.zone, self.rest)
             rejected = (*rejected, "the answer was cut off")
         return ExtractionResult(len(spoken), entries, rejected, calls=1, cost_usd=cost, by_rules=tuple(behind))
 
     def extract_without_model(self, records: Sequence[LogRecord], known_texts: Sequence[str]) -> ExtractionResult:
         """Extract by rules only."""
         spoken = self.readable(records)
-        return ExtractionResult(len(spoken), extract_by_rules(spoken, known_texts, self.zone), by_rules=tuple(spoken))
+        entries = extract_by_rules(spoken, known_texts, self.zone, self.rest)
+        return ExtractionResult(len(spoken), entries, by_rules=tuple(spoken))
 
     def readable(self, records: Sequence[LogRecord]) -> list[LogRecord]:
         """Return the records that may be learned from."""
@@ -188,12 +191,15 @@ def _parts(before: LogRecord, after: LogRecord) -> bool:
 
 
 def extract_by_rules(
-    records: Sequence[LogRecord], known_texts: Sequence[str] = (), zone: tzinfo = UTC
+    records: Sequence[LogRecord],
+    known_texts: Sequence[str] = (),
+    zone: tzinfo = UTC,
+    rest: Callable[[], None] | None = None,
 ) -> tuple[JournalEntry, ...]:
-    """Extract what the users' messages state, by rules, skipping known texts."""
+    """Extract what the users' messages state, by rules, skipping known texts. `rest` is called before each message."""
     seen = KnownTexts(known_texts)
     entries: list[JournalEntry] = []
-    for sourced in extract_from_conversation(records, zone):
+    for sourced in extract_from_conversation(records, zone, rest):
         new = sourced.statement
         if not seen.contains(new.content):
             seen.add(new.content)

@@ -1,5 +1,6 @@
 """Daily notes: writes new journal entries to the note of the day on which they were said, after compactions and resets,
-in naps and at night, so that today's prompt has today's notes.
+in naps and at night, so that today's prompt has today's notes. Outside of sleep only those of today and yesterday are
+written: a note waits for the disk several times, and what was read for the first time may be of hundreds of days.
 
 - Each entry is noted once, whoever runs this: the reading position is shared and saved after the notes. After a crash,
   duplicates are recognised by their text (I4).
@@ -10,10 +11,13 @@ in naps and at night, so that today's prompt has today's notes.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime, tzinfo
+from functools import partial
 
+from assistant.context.memory_block import today_and_yesterday
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.logger import get_logger
@@ -48,42 +52,53 @@ class DayNote:
 
 @dataclass(frozen=True, slots=True)
 class DayNotes:
-    """Writes the daily notes."""
+    """Writes the daily notes. `rest` is awaited between those of a sleep, and lets turns go first."""
 
     journal: Journal
     files: MemoryFilesPort
     zone: tzinfo
+    rest: Callable[[], Awaitable[None]] = partial(asyncio.sleep, 0)
 
     async def run(self, cycle: int, outcome: PhaseResult, now: datetime) -> None:
         """Run the phase. Raises `StoreError` if the journal cannot be read."""
-        self._write(outcome, now, cycle)
+        entries, last = read_new_entries(self.journal, NOTES_PHASE)
+        outcome.read_count = len(entries)
+        for note in build_day_notes(entries, self.zone):
+            await self.rest()
+            self._write(note, outcome, cycle)
+        if not outcome.errors:
+            self._mark_read(last, now)
 
     def write_or_log(self, now: datetime) -> None:
-        """Write the notes after a compaction or before a reset, logging errors."""
+        """Write the notes of today and yesterday, after a compaction or before a reset, logging errors."""
         outcome = PhaseResult()
         try:
-            self._write(outcome, now, None)
+            entries, last = read_new_entries(self.journal, NOTES_PHASE)
+            notes, (_, yesterday) = build_day_notes(entries, self.zone), today_and_yesterday(now, self.zone)
+            recent = [note for note in notes if note.day >= yesterday]
+            for note in recent:
+                self._write(note, outcome, None)
+            if len(recent) == len(notes) and not outcome.errors:
+                self._mark_read(last, now)
         except AssistantError as error:
             outcome.errors.append(str(error))
         if outcome.errors:
             log.error("the notes of the day lack something until the next sleep", error="; ".join(outcome.errors))
 
-    def _write(self, outcome: PhaseResult, now: datetime, cycle: int | None) -> None:
-        entries, last = read_new_entries(self.journal, NOTES_PHASE)
-        outcome.read_count = len(entries)
-        for note in build_day_notes(entries, self.zone):
-            try:
-                lines = self._new_lines(note)
-                if lines and self.files.append_daily_note(
-                    note.scope, note.day, note.time, lines, note.key, cycle=cycle
-                ):
-                    outcome.add_count("notes", 1)
-            except UsageError as error:
-                # A full file is not retried.
-                outcome.rejected.append(str(error))
-            except AssistantError as error:
-                outcome.errors.append(str(error))
-        if entries and not outcome.errors:
+    def _write(self, note: DayNote, outcome: PhaseResult, cycle: int | None) -> None:
+        try:
+            lines = self._new_lines(note)
+            if lines and self.files.append_daily_note(note.scope, note.day, note.time, lines, note.key, cycle=cycle):
+                outcome.add_count("notes", 1)
+        except UsageError as error:
+            # A full file is not retried.
+            outcome.rejected.append(str(error))
+        except AssistantError as error:
+            outcome.errors.append(str(error))
+
+    def _mark_read(self, last: int, now: datetime) -> None:
+        # Whoever wrote notes meanwhile may have read on.
+        if last > self.journal.read_position(NOTES_PHASE, "", 0):
             self.journal.add((), now, reading=PhaseCursor(NOTES_PHASE, "", 0, last))
 
     def _new_lines(self, note: DayNote) -> list[str]:

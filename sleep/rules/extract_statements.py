@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
@@ -256,12 +256,17 @@ class _ConversationState:
     told: tuple[SourcedStatement, ...] = ()  # after the person's last message that stated something or asked nothing
 
 
-def extract_from_conversation(records: Sequence[LogRecord], zone: tzinfo = UTC) -> list[SourcedStatement]:
-    """Return the statements in users' messages, in order; `zone` determines dates."""
+def extract_from_conversation(
+    records: Sequence[LogRecord], zone: tzinfo = UTC, rest: Callable[[], None] | None = None
+) -> list[SourcedStatement]:
+    """Return the statements in users' messages, in order; `zone` determines dates. `rest` is called before each message
+    is read, which takes milliseconds."""
     state = _ConversationState()
     statements: list[SourcedStatement] = []
     for number, record in enumerate(records, 1):
         if record.role == "user":
+            if rest is not None:
+                rest()
             if not _plays(state, record):
                 state.noted = any(map(is_acknowledgement, records[number : number + 1]))
                 new = tuple(_of_message(record, state))

@@ -3,8 +3,9 @@
 The model is scripted and answers at once, and is metered and reports its usage as a paid one does, so that every
 write of real life happens, each of them durable. Tools are not called. Recall is off: what a question's search costs is
 the figure `recall`, and statements are not searched for. What a daemon catches up on after it is ready (the search
-index, the days that texts mention) is caught up on before: a home that was lived in has it, and only a bench's home has
-ten thousand messages that nothing was made of yet.
+index, the days that texts mention) is caught up on before, and what the messages say counts as learnt: a home that was
+lived in has it, and only a bench's home has ten thousand messages that nothing was made of yet. As in a daemon, what is
+loaded is not walked by the collector of cycles.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from assistant.daemon import SWITCH_SECONDS
 from assistant.models.failover import FailoverModel, RetryPolicy
 from assistant.models.metered import MeteredModel
 from assistant.models.prices import Prices
+from assistant.service.malloc import keep_for_good
 from assistant.settings.sections import SettingsValues
 from assistant.settings.settings import load_settings
 from assistant.wire.app import build_app
@@ -65,8 +67,11 @@ async def _child(path: Path, number: int) -> None:
         _now,
     )
     use_model(app, FailoverModel([metered], RetryPolicy()))
+    for info in app.stores.conversation.list_sessions():
+        app.stores.conversation.mark_extracted(info.key, info.generation, info.messages)
     await app.start()
     await app.warm()
+    keep_for_good()
     sys.setswitchinterval(SWITCH_SECONDS)
     worker = asyncio.create_task(app.runtime.run())
     seconds = []

@@ -159,9 +159,11 @@ def _after_a_fault(before: Any, after: Any, faults: Faults) -> bool:
 
 def _slept_again(before: list[Any], after: list[Any], faults: Faults) -> bool:
     """What a fault cut off is noted as that, once a fault, and none as under way. How many sleeps it took to read the
-    same may differ; "waiting to be read" and "journal" hold that all of it was."""
+    same may differ, and none is left to end where each of two was cut off, the last of them after it had read; "waiting
+    to be read" and "journal" hold that all of it was."""
     others = [state for _, state in after if state != "done"]
-    return bool(before) and len(others) < len(after) and len(others) <= faults.all and "running" not in others
+    ended = len(others) < len(after) or len(others) == faults.all > 1
+    return bool(before) and ended and len(others) <= faults.all and "running" not in others
 
 
 def _read_on(before: list[Any], after: list[Any], faults: Faults) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,23 @@ async def test_a_nap_notes_today_and_the_night_notes_nothing_twice(home: SleepHo
     text = home.files.read_daily_note("owner", TODAY)
     await home.run_sleep()
     assert home.files.read_daily_note("owner", TODAY) == text
+
+
+async def test_what_was_said_on_earlier_days_is_noted_in_sleep_alone_which_rests_before_each_note(
+    home: SleepHome,
+) -> None:
+    """A compaction within a turn once wrote the notes of 111 days, with 450 waits for the disk."""
+    say_facts(home)
+    await home.sleep()
+    home.notes.write_or_log(NOW + timedelta(days=2))
+    assert noted(home) == []
+    rests: list[int] = []
+
+    async def rest() -> None:
+        rests.append(len(noted(home)))
+
+    await replace(home.notes, rest=rest).run(1, PhaseResult(), NOW + timedelta(days=2))
+    assert noted(home) == [f"- {text}" for text in LEARNED_TEXTS] and rests == [0]
 
 
 # -------------------------------------------------------------------------------------------------------- each once

@@ -187,6 +187,18 @@ async def test_a_sleep_that_is_wanted_during_a_nap_or_a_phase_comes_after_it(bed
     ]
 
 
+async def test_what_leaves_the_view_while_its_session_is_read_is_read_behind_that_and_once(bed: SleeperSetup) -> None:
+    say_facts(bed.home)
+    bed.gate = asyncio.Event()
+    running = bed.sleeper.start_extraction("main")
+    await asyncio.sleep(0)
+    behind = bed.sleeper.start_extraction("main")
+    assert bed.sleeper.start_extraction("main") is behind is not running
+    bed.gate.set()
+    await behind
+    assert [one.phase for one in bed.slept] == ["extract", "extract"] and running.done()
+
+
 async def test_nobody_falls_asleep_while_a_sleep_is_taken_back_and_none_is_while_somebody_sleeps(
     bed: SleeperSetup,
 ) -> None:

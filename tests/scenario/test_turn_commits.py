@@ -18,6 +18,7 @@ def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no
     """That is: accepted, reserved, about to be sent, sent. What a turn begins with, what a call was billed and measured
     at, the correction learnt from it, and the answer, which the log has, are on the disk with the next of these."""
     levels: list[str] = []
+    statements: list[str] = []
 
     async def live() -> None:
         reply = ModelReply(Message("assistant", "A fine walk.", model="scripted-1"), Usage(input=900, output=5), "end")
@@ -35,6 +36,7 @@ def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no
 
             def traced(statement: str) -> None:
                 nonlocal level
+                statements.append(statement)
                 if statement.startswith("PRAGMA synchronous = "):
                     level = statement.rpartition(" ")[2]
                 elif statement == "COMMIT":
@@ -47,4 +49,6 @@ def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no
             connection.set_trace_callback(None)
 
     asyncio.run(live())
+    # Each gives the interpreter back, and waits for whatever works beside the loop to get it again.
+    assert len(statements) <= 115, "\n".join(statements)
     assert levels == ["FULL", "NORMAL", "FULL", "NORMAL", "NORMAL", "NORMAL", "NORMAL", "FULL", "FULL"]

@@ -366,3 +366,12 @@ def test_a_commit_that_need_not_last_waits_for_no_disk_and_the_next_one_does_aga
             levels.append(db.value("PRAGMA synchronous"))
     normal, full = 1, 2
     assert levels == [full, normal, normal, full]
+
+
+def test_a_commit_leaves_the_write_ahead_log_to_idle_work(db: Database) -> None:
+    """A commit that moves it into the database waits for the disk twice more, and writes all pages of 16 turns."""
+    assert db.checkpoint()
+    size = db.path.stat().st_size
+    add(db, "page " * 1_500_000)
+    assert db.path.stat().st_size == size
+    assert db.checkpoint() and db.path.stat().st_size > size + 7_000_000

@@ -216,6 +216,17 @@ async def test_the_offline_model_is_not_asked() -> None:
     assert (contents(found), found.calls, found.failed) == (BY_RULES, 0, False)
 
 
+async def test_the_rules_rest_in_their_thread_before_each_message_of_a_person() -> None:
+    rests: list[str] = []
+
+    def rest() -> None:
+        rests.append(threading.current_thread().name)
+
+    await Extractor(OfflineModel, "x", batch_tokens=100, rest=rest).extract(TALK, ())
+    assert len(rests) == sum(record.role == "user" for record in TALK)
+    assert threading.main_thread().name not in rests
+
+
 def test_the_rules_learn_nothing_twice() -> None:
     records = [said(1, "I live in Oslo."), said(2, "I live in oslo."), said(3, "I like tea.")]
     found = extract_by_rules(records, ["I like TEA."])

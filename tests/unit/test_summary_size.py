@@ -4,6 +4,7 @@ judging it rests where somebody may wait."""
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import cast
 import pytest
 
 from assistant.core.ports import ModelPair
+from assistant.models.offline.model import OfflineModel
 from assistant.models.prices import find_price_rise
 from assistant.runtime.running_turns import RunningTurn
 from assistant.settings.settings import load_settings
@@ -66,10 +68,13 @@ async def test_wishes_of_a_whole_life_survive_where_little_is_put_back() -> None
     assert summary.tokens < sum(COUNTER.count_message(row) for row in material.rows)
 
 
-@pytest.mark.parametrize("background", [True, False])
-async def test_background_work_rests_before_each_of_the_first_messages_that_it_judges(background: bool) -> None:
+@pytest.mark.parametrize(("background", "writer", "rested"), [(True, "model", 200), (True, "", 400), (False, "", 0)])
+async def test_background_work_rests_before_each_of_the_first_messages_that_it_judges(
+    background: bool, writer: str, rested: int
+) -> None:
     rests: list[str] = []
-    models = ModelPair(ScriptedModel(), ScriptedModel(SUMMARY_ANSWER, window=200_000))
+    by_model = ScriptedModel(SUMMARY_ANSWER, window=200_000)
+    models = ModelPair(ScriptedModel(), by_model if writer else OfflineModel())
     summariser = Summariser(
         lambda: nullcontext(models),
         PROMPTS,
@@ -82,16 +87,24 @@ async def test_background_work_rests_before_each_of_the_first_messages_that_it_j
     material = summary_material(alternating_messages(*(f"Walk {n} went over the hill." for n in range(230))))
     budget = SleepBudget(0.0, lambda since: 0.0, lambda model, request: 0.0) if background else None
     await summariser.summarise(material, sleep_budget=budget)
-    assert len(rests) == (200 if background else 0)
+    assert len(rests) == rested
     assert threading.main_thread().name not in rests
 
 
-def test_a_step_of_background_work_is_held_up_for_a_moment_by_a_turn_that_does_not_end(tmp_path: Path) -> None:
+def test_a_step_of_background_work_is_held_up_for_a_moment_by_a_turn_that_begins_or_does_not_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = build_app(load_settings(None, {"ASSISTANT_HOME": str(tmp_path)}), lambda: datetime.now(UTC))
     try:
         running = app.running_turns
         running.by_session["main"] = cast(RunningTurn, None)
         running.let_turns_pass()
         assert running.any_running
+        running.by_session.clear()
+        looked: list[bool] = []
+        monkeypatch.setattr(time, "sleep", lambda seconds: looked.append(running.any_running))
+        with running.beginning():
+            running.let_turns_pass()
+        assert looked and not any(looked)
     finally:
         app.close()

@@ -194,9 +194,9 @@ class StoredMemorySearch:
         """Return the found memories, each once, with the score of its best entry."""
         by_reference: dict[str, MemoryHit] = {}
         for row, hit, memory in hits:
-            is_relevant = query is not None and (
-                self._is_relevant(memory.text, hit, query) or self._is_relevant(row["content"], hit, query)
-            )
+            # An entry without a memory is shown as itself.
+            texts = dict.fromkeys((memory.text, row["content"]))
+            is_relevant = query is not None and any(self._is_relevant(text, hit, query) for text in texts)
             score, parts = hit.score, hit.parts
             sources = tuple(json.loads(row["sources"]))
             before = by_reference.get(memory.reference)
