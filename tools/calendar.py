@@ -98,7 +98,7 @@ def describe_event(event: CalendarEvent, calendars: CalendarService) -> str:
         f"at {quote_text(event.place)}" if event.place else "",
         f"calendar {quote_text(event.calendar)}",
         "repeats" * event.repeats,
-        f"{event.guests} others" * bool(event.guests),
+        f"others invited: {event.guests}" * bool(event.guests),
         describe_state(event),
     ]
     notes = f" Notes: {quote_text(event.notes)}" if event.notes else ""

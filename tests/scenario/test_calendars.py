@@ -62,8 +62,17 @@ async def test_the_agenda_has_calendars_and_birthdays_in_one_list_with_reminders
         '- 12:00-13:00 "Lunch" (calendar "Own", cancelled)',
         '- 14:30-15:15 "Dentist" (at "Main Street 5", calendar "Own")',
         '- 15:00 "call mum" (reminder 1)',
-        '- 23:00 "Night train" (calendar "Own", until Tuesday 2026-03-03)',
+        '- 23:00 "Night train" (calendar "Own", until Tuesday 2026-03-03 01:00)',
     ]
+
+
+async def test_what_was_just_added_is_read_by_the_next_command(tmp_path: Path) -> None:
+    config = files_home(tmp_path) / "config.toml"
+    text = config.read_text()
+    config.write_text(config_of())
+    async with run_app(config.parent, now=lambda: NOW) as live:
+        config.write_text(text)
+        assert "Own (ics), 5 events" in await live.app.commands.run("/calendar sync", MAIN_SESSION)
 
 
 async def test_nobody_but_the_owner_sees_a_calendar(tmp_path: Path) -> None:
@@ -150,7 +159,7 @@ HOSTILE = {
         Answer(status=302, headers={"Location": "http://localhost:1/"}),
         "own network",
     ),
-    "leads in a circle": (Answer(status=302, headers={"Location": ADDRESS}), "leads on more than 5 times"),
+    "leads in a circle": (Answer(status=302, headers={"Location": ADDRESS}), "redirects more than 5 times"),
     "leads to a file": (Answer(status=302, headers={"Location": "file:///etc/passwd"}), "no address of a page"),
     "is endless": (Answer(b"BEGIN:VCALENDAR\r\n" + b"X" * (2 << 20)), "more than 1 MB"),
 }
