@@ -20,6 +20,7 @@ from tests.support.calendar_home import NOW, OSLO, CalendarHome, calendar_text, 
 from tests.support.command_line import one_line_error, run_assistant
 from tests.support.page_server import Answer, serving
 from tests.support.running_app import ROOM, run_app
+from tests.support.web_api import make_certificate
 
 MARCH_2 = DayRange(date(2026, 3, 2), date(2026, 3, 2))
 TODAY = calendar_text(
@@ -185,6 +186,20 @@ async def test_an_address_in_the_own_network_is_read_only_where_the_settings_say
         home = CalendarHome(tmp_path / "home", [source("Own", "ics", server.url(ADDRESS))])
         assert "own network" in (await home.read())["Own"]
         assert server.asked == []
+
+
+async def test_a_server_of_ones_own_is_read_once_its_certificate_is_named(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path, "own")
+    with serving({ADDRESS: Answer(TODAY.encode(), "text/calendar")}, tls=(certificate, key)) as server:
+        url = server.url(ADDRESS).replace("http:", "https:")
+        (said,) = (await CalendarHome(tmp_path / "a", [source("Own", "ics", url, private=True)]).read()).values()
+        assert "its certificate is not accepted (self-signed certificate)" in said and "--ca-file" in said
+        trusted = source("Own", "ics", url, private=True, ca_file=str(certificate))
+        assert await CalendarHome(tmp_path / "b", [trusted]).read() == {"Own": ""}
+        wrong = source("Own", "ics", url, private=True, ca_file=str(tmp_path / "none.pem"))
+        (said,) = (await CalendarHome(tmp_path / "c", [wrong]).read()).values()
+        assert said.endswith("none.pem cannot be used: No such file or directory. Nothing was sent.")
+    assert len(server.asked) == 1
 
 
 async def test_fifty_thousand_events_are_read_and_a_day_of_them_is_shown(tmp_path: Path) -> None:
