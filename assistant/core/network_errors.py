@@ -29,8 +29,11 @@ def describe_connection_error(error: BaseException) -> str:
             if isinstance(cause, kind):
                 detail = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else ""
                 return f"{words} ({detail})" if detail else words
-    if any(type(cause).__name__.endswith("Timeout") for cause in causes):  # httpx's own
+    kinds = {type(cause).__name__ for cause in causes}  # httpx's own
+    if any(kind.endswith("Timeout") for kind in kinds):
         return "it did not answer in time"
+    if kinds & {"ReadError", "WriteError", "CloseError"}:
+        return "the connection broke"
     system = next((cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror), "")
     return shorten_line(system or " ".join(str(error).split()) or type(error).__name__, _LONGEST).rstrip(".")
 

@@ -123,6 +123,16 @@ async def test_a_yes_to_something_else_is_a_message(tmp_path: Path) -> None:
         assert reminders(it) == ["pay Bob"]
 
 
+async def test_a_yes_is_for_what_was_just_asked_also_where_an_older_question_waits(tmp_path: Path) -> None:
+    async with app(tmp_path) as it:
+        await ask(it, "What does notes.txt say?")
+        buy = ToolCall("b1", "manage_todo_list", {"action": "add", "items": ["gift cards"]})
+        it.model.script = [buy, "Another one."]
+        assert "Answer yes or no" in await ask(it, "And what else?")
+        assert "gift cards" in await ask(it, "yes")
+        assert states(it) == ["pending", "done"] and reminders(it) == []
+
+
 async def test_of_several_each_is_decided_by_its_number(tmp_path: Path) -> None:
     buy = ToolCall("b1", "manage_todo_list", {"action": "add", "items": ["gift cards"]})
     async with app(tmp_path, READ, [PAY, buy], "Two things.", "Which?") as it:

@@ -41,7 +41,7 @@ async def test_a_port_where_nothing_listens_is_said_the_same_by_every_library() 
         (aiosmtplib.SMTPServerDisconnected("Unexpected EOF received"), "the connection broke"),
         (OSError(101, "Network is unreachable"), "Network is unreachable"),
         (httpx2.RemoteProtocolError("Server disconnected."), "Server disconnected"),
-        (httpx2.ReadError(""), "ReadError"),
+        (httpx2.ReadError(""), "the connection broke"),
     ],
 )
 def test_other_reasons_have_words_too(error: Exception, words: str) -> None:
