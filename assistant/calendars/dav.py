@@ -38,7 +38,7 @@ _MAX_REDIRECTS = 5
 CHANGE_SECONDS = 30.0
 """How long a change waits for each step: then there is time left to look whether it was made."""
 _ADVICE = "a calendar there needs `private = true` in its table of calendar.sources."
-_ADVICE_OF_PRIVATE = "of your own network, only the host that you named is read: add the other address instead."
+_ADVICE_OF_PRIVATE = "of your own network, only the host that you named is read; name the other one if it is yours."
 _CERTIFICATE_ADVICE = (
     " The password was not sent. For a server of your own with its own certificate, `assistant calendar add` takes the "
     "file: --ca-file."
