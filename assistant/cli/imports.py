@@ -239,7 +239,8 @@ def _import_calendar(path: Path, *, dry_run: bool) -> ImportReport:
         print_text(f"Imported {entries} as {brought.name}. `assistant calendar remove {brought.name}` takes it back.")
     else:
         print_text(f"Nothing new: {path.name} is here already.")
-    print_text("\n".join(_rejected_lines(brought.rejected)))
+    if brought.rejected:
+        print_text("\n".join(_rejected_lines(brought.rejected)))
     return ImportReport(
         id=None,
         source=brought.kind,
