@@ -55,6 +55,7 @@ async def test_the_agenda_has_calendars_and_birthdays_in_one_list_with_reminders
         await run("/calendar sync", MAIN_SESSION)
         await run('/remind call mum --at "today at 15:00"', MAIN_SESSION)
         agenda = await run("/agenda today", MAIN_SESSION)
+        assert await run("/contacts Anna", MAIN_SESSION) == '- "Anna Berg": "anna@example.org", born 1980-03-02'
     assert agenda.splitlines() == [
         "Monday 2026-03-02:",
         '- "Anna Berg" (birthday, turns 46)',
