@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -196,15 +197,22 @@ def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
     async def upkeep() -> None:
         app.maintenance.run()
         app.note_health()
+
+    async def index() -> None:
+        # Of its own: after an import of a gigabyte it takes long, and the rest is not left out meanwhile.
         # The shutdown cuts this off, and the next start continues; APScheduler would log that as a failure.
         with contextlib.suppress(asyncio.CancelledError):
             await app.maintenance.index_new_messages()
             await app.maintenance.remake_memories()
 
+    # It would warn, in its own words, each time that a job still runs.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
     scheduler = AsyncIOScheduler(timezone=UTC)
     every = IntervalTrigger(seconds=settings.values.daemon.watch_seconds, timezone=UTC)
     scheduler.add_job(watch, every, id="watch", coalesce=True)
-    scheduler.add_job(upkeep, IntervalTrigger(minutes=_UPKEEP_MINUTES, timezone=UTC), id="upkeep", coalesce=True)
+    for job in (upkeep, index):
+        trigger = IntervalTrigger(minutes=_UPKEEP_MINUTES, timezone=UTC)
+        scheduler.add_job(job, trigger, id=job.__name__, coalesce=True)
     if at := settings.values.sleep.at:
         hour, minute = at.split(":")
         # A night that was missed, while the daemon was off or a laptop suspended, is found by the next watch.

@@ -14,11 +14,11 @@ from pydantic import Field
 
 from assistant.agenda.day_phrases import parse_days
 from assistant.agenda.time_phrases import parse_moment
-from assistant.calendars.service import CalendarService
+from assistant.calendars.service import CalendarError, CalendarService
 from assistant.core.calendar import utc_to_local
 from assistant.core.calendar_events import CalendarChange, CalendarEvent
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import ToolError, UsageError
+from assistant.core.errors import OutcomeUnknown, ToolError, UsageError
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import quote_text
@@ -29,6 +29,7 @@ from tools.declaration import tool
 CALENDAR_CHANGES = frozenset({"add_event", "move_event", "cancel_event", "answer_invitation"})
 """What a calendar's server may take longer for than a tool that only computes."""
 _SECONDS = 3_600.0  # `CalendarService` ends it much earlier
+_UNCHANGED = "Nothing was changed."
 
 LongText = Annotated[str, Field(max_length=2_000)]
 EventRef = Annotated[str, Field(max_length=20)]
@@ -117,7 +118,7 @@ class _Changes:
         if event is None:
             span = format_span(change.starts, change.ends)
             return f"add to the calendar {quote_text(where)}: {quote_text(change.title)}, {span}{place}{notes}"
-        others = f"; {event.guests} others are invited, and their calendars are told" if event.guests else ""
+        others = f"; others are invited ({event.guests}), and their calendars are told" if event.guests else ""
         what = f"{quote_text(event.title)}, {describe_span(event, self.calendars)}, in the calendar {quote_text(where)}"
         if change.action == "move":
             return f"move {what}, to {format_span(change.starts, change.ends)}{others}"
@@ -183,6 +184,11 @@ class _Changes:
     async def carry_out(self, change: CalendarChange) -> None:
         try:
             await self.calendars.change(change)
+        except CalendarError as error:
+            if error.unsure:
+                raise OutcomeUnknown(str(error)) from None
+            unchanged = "" if _UNCHANGED in str(error) else f" {_UNCHANGED}"
+            raise ToolError(f"{error}{unchanged}") from None
         except UsageError as error:
             raise ToolError(str(error)) from None
 

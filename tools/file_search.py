@@ -102,6 +102,6 @@ def write_file_tool(files: WorkspaceFiles) -> Tool:
         with refusals_explained(path):
             kept = await asyncio.to_thread(files.write_text, path, f"{text}\n".encode(), context.now)
         before = f" What it had is in {quote_text(kept)}." if kept else ""
-        return f"{quote_text(path)} is written, {len(text)} characters.{before}"
+        return f"{quote_text(path)} is written, {pluralize(len(text), 'character')}.{before}"
 
     return write_file

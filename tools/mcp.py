@@ -74,7 +74,7 @@ class McpTool:
     def pattern(self, arguments: Mapping[str, Any], context: ToolContext) -> ApprovalPattern:
         """Return a pattern for all calls of the tool, as long as its description is unchanged."""
         definition = self.definition
-        allows = f"every call of {quote_text(definition.name)} of the MCP server {self.server.name}, with whatever text"
+        allows = f"{_action(definition.name)} of the MCP server {self.server.name}, with whatever arguments"
         return ApprovalPattern(definition.digest, allows)
 
     @property

@@ -32,7 +32,7 @@ class CalendarEntry:
     text: str
     day: date
     time: str = ""  # its start on that day; "" if it lasts all day, or began the day before
-    until: str = ""  # its end time, or the last day of an event that ends on another day
+    until: str = ""  # its end time; of an event that ends on another day also that day, or only it if it lasts all day
     calendar: str = ""
     place: str = ""
     note: str = ""
@@ -79,7 +79,7 @@ class CalendarDays:
             is_first = day == begins.date() and not event.all_day
             until = f"{ends:%H:%M}" if is_first and event.ends > event.starts else ""
             if last > begins.date():
-                until = last.isoformat()
+                until = last.isoformat() if event.all_day else f"{ends:%Y-%m-%dT%H:%M}"
             yield CalendarEntry(
                 "event",
                 event.title,

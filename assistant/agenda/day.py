@@ -50,7 +50,7 @@ class AgendaItem:
     late: bool = False  # its time has passed, and it is not done or sent
     came: bool = False  # a reminder that was sent today
     since: str = ""  # local due time of an item late since another day; when it was mentioned
-    until: str = ""  # local end of an event: a time, or the last of several days
+    until: str = ""  # local end of an event: a time, or on another day the day, with the time if it has one
     place: str = ""  # of an event
     note: str = ""  # of an event: cancelled, tentative, or an invitation not answered; someone's age
 

@@ -55,7 +55,7 @@ async def find_collections(client: DavClient) -> FoundCollections:
         well_known = urljoin(client.source.url, f"/.well-known/{client.source.kind}")
         resource = await _find_resource(client, well_known)
     if resource is None:
-        raise DavError(f"{client.source.url} is no {_SERVERS[kind]}: it does not answer as one.")
+        raise DavError(f"{client.source.url} does not answer as {_SERVERS[client.source.kind]}. {_CHECK}")
     if _is_collection(resource, kind):
         return FoundCollections((_collection(resource, kind),), ())
     principal_url = resource.link("d:current-user-principal") or resource.url
@@ -64,20 +64,21 @@ async def find_collections(client: DavClient) -> FoundCollections:
     _, answers = await client.multistatus("PROPFIND", principal_url, body)
     home_url = next((found for it in answers if (found := it.link(home))), "")
     if not home_url:
-        raise DavError(f"{client.source.url} names no {_SERVERS[kind]} of this user.")
+        raise DavError(f"{client.source.url} has nothing of this user as {_SERVERS[client.source.kind]}. {_CHECK}")
     _, members = await client.multistatus("PROPFIND", home_url, find_properties(*_WANTED), depth="1")
     collections = [_collection(it, kind) for it in members if _is_collection(it, kind)]
     addresses = tuple(address for it in answers for address in _addresses(it))
     return FoundCollections(tuple(collections[:_MOST_COLLECTIONS]), addresses)
 
 
-_SERVERS = {"calendar": "calendar server", "contacts": "server of address books"}
+_SERVERS = {"caldav": "a calendar server", "carddav": "a server of address books"}
+_CHECK = "Check the address: a page to log in at is not the one that programs use."
 
 
 async def _find_resource(client: DavClient, address: str) -> DavResource | None:
     answer, found = await client.multistatus("PROPFIND", address, find_properties(*_WANTED))
     if not found and answer.status not in (207, 301, 302, 404, 405, 501):
-        raise DavError(f"{address} answers {answer.status} instead of what it has.")
+        raise DavError(f"{address} does not answer as {_SERVERS[client.source.kind]} (HTTP {answer.status}). {_CHECK}")
     return found[0] if found else None
 
 

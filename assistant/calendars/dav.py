@@ -20,6 +20,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
+from assistant.core.network_errors import describe_connection_error, is_certificate_refused
 from assistant.core.quoting import quote_text
 from assistant.core.text import shorten
 from assistant.documents.fetch import AddressGuard
@@ -34,7 +35,14 @@ _NAMES = f'xmlns:d="{DAV}" xmlns:c="{CALDAV}" xmlns:a="{CARDDAV}" xmlns:s="{SERV
 _PREFIXES = {"d": DAV, "c": CALDAV, "a": CARDDAV, "s": SERVER}
 _PATH_LETTERS = "/:@!$&'()*+,;=~-._"
 _MAX_REDIRECTS = 5
+CHANGE_SECONDS = 30.0
+"""How long a change waits for each step: then there is time left to look whether it was made."""
 _ADVICE = "a calendar there needs `private = true` in its table of calendar.sources."
+_ADVICE_OF_PRIVATE = "of your own network, only the host that you named is read; name the other one if it is yours."
+_CERTIFICATE_ADVICE = (
+    " The password was not sent. For a server of your own with its own certificate, `assistant calendar add` takes the "
+    "file: --ca-file."
+)
 # iCloud redirects each account to its own host.
 _ONE_OWNER = ".icloud.com"
 _HEADERS = {"User-Agent": "Nocturne (a personal assistant; reads one person's calendars)", "Accept": "*/*"}
@@ -91,7 +99,7 @@ class DavClient:
     source: CalendarSource
     password: str
     max_bytes: int
-    timeout_seconds: float = 30.0
+    timeout_seconds: float | None = CHANGE_SECONDS  # for each step; None: the child's own limit is enough
     _clients: dict[str, httpx2.AsyncClient] = field(default_factory=dict)
 
     async def aclose(self) -> None:
@@ -116,11 +124,14 @@ class DavClient:
         except ToolError as error:
             raise DavError(str(error)) from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.InvalidURL, ssl.SSLError) as error:
-            raise DavError(f"{_shown(address)} cannot be reached: {str(error) or type(error).__name__}.") from None
+            advice = _CERTIFICATE_ADVICE if is_certificate_refused(error) else ""
+            why = describe_connection_error(error)
+            raise DavError(f"{_shown(address)} cannot be reached: {why}.{advice}") from None
         except (httpx2.HTTPError, OSError) as error:
-            why = str(error) or type(error).__name__
-            raise DavError(f"{_shown(address)} gave no answer: {why}.", unsure=changes) from None
-        raise DavError(f"{_shown(address)} leads on more than {_MAX_REDIRECTS} times.")
+            raise DavError(
+                f"{_shown(address)} gave no answer: {describe_connection_error(error)}.", unsure=changes
+            ) from None
+        raise DavError(f"{_shown(address)} redirects more than {_MAX_REDIRECTS} times.")
 
     async def multistatus(
         self, method: str, address: str, body: str, *, depth: str = "0"
@@ -135,7 +146,7 @@ class DavClient:
         return answer, list(_read_multistatus(answer))
 
     async def _send(self, method: str, address: str, body: str, headers: Mapping[str, str]) -> DavAnswer:
-        guard = AddressGuard([self._own_host] if self.source.private else [], _ADVICE)
+        guard = AddressGuard([self._own_host], _ADVICE_OF_PRIVATE) if self.source.private else AddressGuard([], _ADVICE)
         host = urlsplit(address).netloc
         client = self._clients.get(host)
         if client is None:
@@ -159,7 +170,10 @@ class DavClient:
         import httpx2
 
         return httpx2.AsyncClient(
-            timeout=self.timeout_seconds, trust_env=False, verify=self._certificates, headers=_HEADERS
+            timeout=httpx2.Timeout(self.timeout_seconds, connect=CHANGE_SECONDS),
+            trust_env=False,
+            verify=self._certificates,
+            headers=_HEADERS,
         )
 
     def _credentials(self, address: str) -> dict[str, str]:
@@ -181,7 +195,14 @@ class DavClient:
 
     @cached_property
     def _certificates(self) -> ssl.SSLContext:
-        return ssl.create_default_context()
+        context = ssl.create_default_context()
+        if self.source.ca_file:
+            try:
+                context.load_verify_locations(cafile=self.source.ca_file)
+            except OSError as error:
+                why = "it has no certificate" if isinstance(error, ssl.SSLError) else error.strerror
+                raise DavError(f"{self.source.ca_file} cannot be used: {why}. Nothing was sent.") from None
+        return context
 
 
 def find_properties(*names: str) -> str:

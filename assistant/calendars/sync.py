@@ -43,7 +43,7 @@ async def read_text(
             raise DavError(f"{source.url} {error}.") from None
         tag = ""
     else:
-        client = DavClient(source, password, max_bytes)
+        client = DavClient(source, password, max_bytes, timeout_seconds=None)
         headers = {"If-None-Match": state["tag"]} if state.get("tag") else {}
         try:
             answer = await client.request("GET", source.url, headers=headers)
@@ -141,7 +141,8 @@ class SourceReading:
     async def _read_server(
         self, state: Mapping[str, object], *, is_new: bool, is_old: bool, expanded_on: str, today: str
     ) -> str:
-        name, client = self.source.name, DavClient(self.source, self.password, self.max_bytes)
+        name = self.source.name
+        client = DavClient(self.source, self.password, self.max_bytes, timeout_seconds=None)
         try:
             found = await find_collections(client)
             self._addresses = frozenset(found.addresses)

@@ -70,7 +70,7 @@ async def _test(source: CalendarSource, order: Mapping[str, Any]) -> dict[str, A
         return {"found": [entries, *unreadable], "entries": count, "skipped": skipped}
     from assistant.calendars.collections import find_collections
 
-    client = DavClient(source, order["password"], order["max_bytes"])
+    client = DavClient(source, order["password"], order["max_bytes"], timeout_seconds=None)
     try:
         found = await find_collections(client)
     finally:

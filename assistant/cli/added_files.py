@@ -4,6 +4,7 @@ workspace. The process that runs the command then looks at the workspace alone.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -74,7 +75,22 @@ def _files_of(source: str, home: Home) -> Iterator[_NamedFile]:
         found, _ = FileFolders(path, home.path, {"it": path}).list_files(f"{FOLDER_MARK}it", MOST_FILES + 1)
     except FileRefused as error:
         raise UsageError(f"{source} {error}. Nothing was added.") from None
+    if (left_out := _count_entries(path) - len(found)) > 0:
+        print_remark(
+            f"Not added of {source}: {left_out}, since hidden files, keys, passwords and links in a folder are left "
+            "out."
+        )
     for file in found:
         inside = Path(file.path).relative_to(f"{FOLDER_MARK}it")
         names = [safe_file_name(Media("file", "", part, 0)) for part in (path.name, *inside.parent.parts)]
         yield _NamedFile(path / inside, "/".join([ADDED_FOLDER, *names]))
+
+
+def _count_entries(folder: Path) -> int:
+    """Return how many files, hidden folders and links are in a folder and below, none of which is followed."""
+    count = 0
+    for root, folders, files in os.walk(folder):
+        kept = [name for name in folders if not name.startswith(".") and not Path(root, name).is_symlink()]
+        count += len(files) + len(folders) - len(kept)
+        folders[:] = kept
+    return count

@@ -52,6 +52,7 @@ class AddedCalendar:
 @click.option("--email", default="", metavar="ADDRESS", help="Whom invitations call you, if that is not the user.")
 @click.option("--contacts", "has_contacts", is_flag=True, help="It is an address book.")
 @click.option("--read-only", is_flag=True, help="Never offer to change anything there.")
+@click.option("--ca-file", default="", metavar="FILE", help="The certificate of a server of your own.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input; ask nothing.")
 @click.option("--file", "in_file", is_flag=True, help="Store the password in secrets.toml, not in the keyring.")
 @json_result(AddedCalendar)
@@ -62,6 +63,7 @@ def add(
     email: str,
     has_contacts: bool,
     read_only: bool,
+    ca_file: str,
     password_stdin: bool,
     in_file: bool,
 ) -> AddedCalendar:
@@ -86,7 +88,9 @@ def add(
     place = str(path.resolve()) if is_file else url.replace("webcal://", "https://", 1)
     if not is_file and user is None and not password_stdin and not _is_one_file(place):
         user = prompt_until_valid("Your user there (empty for a public address)", "", str.strip)
-    source = describe_source(settings, place, name, user or "", email, has_contacts, writable=not read_only)
+    source = describe_source(
+        settings, place, name, user or "", email, has_contacts, writable=not read_only, ca_file=ca_file
+    )
     password = read_all_stdin().strip() if password_stdin else ""
     if source.user and not password:
         password = prompt_until_valid("Password (not shown)", "", lambda answer: answer, secret=True)
@@ -98,7 +102,15 @@ def _is_one_file(url: str) -> bool:
 
 
 def describe_source(
-    settings: Settings, place: str, name: str, user: str, email: str, has_contacts: bool, *, writable: bool
+    settings: Settings,
+    place: str,
+    name: str,
+    user: str,
+    email: str,
+    has_contacts: bool,
+    *,
+    writable: bool,
+    ca_file: str = "",
 ) -> CalendarSource:
     """Raises `UsageError`."""
     has_contacts = has_contacts or place.lower().endswith(".vcf")
@@ -115,7 +127,9 @@ def describe_source(
         print_remark("It is in this machine's own network; only this one host there is read.")
     try:
         return CalendarSource.model_validate(
-            values | {"private": is_private, "writable": writable and kind == "caldav"}
+            values
+            | {"private": is_private, "writable": writable and kind == "caldav"}
+            | {"ca_file": str(Path(ca_file).expanduser().resolve()) if ca_file else ""}
         )
     except ValueError:
         raise UsageError(

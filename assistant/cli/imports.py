@@ -16,7 +16,7 @@ import click
 
 from assistant.cli.calendar_import import import_calendar_file, open_calendar_files
 from assistant.cli.home_stores import is_new_home, load_effective_settings
-from assistant.cli.link import Link, open_home_locally, open_link, run_with_signals
+from assistant.cli.link import Link, LinkLost, open_home_locally, open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import clean_for_terminal, json_result, print_remark, print_text, require_utf8
 from assistant.cli.shell import with_commands
@@ -160,6 +160,11 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
     except KeyboardInterrupt:
         print_remark("It was interrupted. What was imported is kept; the same command continues with the rest.")
         raise
+    except LinkLost:
+        raise LinkLost(
+            "The assistant stopped in the middle of it. What was imported is kept; the same command continues with the "
+            "rest, also without the assistant."
+        ) from None
     if not (run.messages or run.known or run.rejected):
         raise UsageError(
             f"Nothing in {found.name} is an export that is known here. Nothing was imported; `--kind` says what it is."
@@ -234,7 +239,8 @@ def _import_calendar(path: Path, *, dry_run: bool) -> ImportReport:
         print_text(f"Imported {entries} as {brought.name}. `assistant calendar remove {brought.name}` takes it back.")
     else:
         print_text(f"Nothing new: {path.name} is here already.")
-    print_text("\n".join(_rejected_lines(brought.rejected)))
+    if brought.rejected:
+        print_text("\n".join(_rejected_lines(brought.rejected)))
     return ImportReport(
         id=None,
         source=brought.kind,

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from datetime import date, datetime
+from datetime import date, datetime, tzinfo
+from email.utils import parsedate_to_datetime
 
 import click
 
@@ -24,6 +25,7 @@ from assistant.cli.mail_accounts import (
 )
 from assistant.cli.output import json_result, print_remark, print_text
 from assistant.cli.prompts import StepSkipped
+from assistant.core.calendar import format_local_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import MailError, UsageError
 from assistant.core.quoting import replace_hidden_characters
@@ -230,10 +232,11 @@ def read(mail_id: str) -> MailText:
 
     > assistant mail read Archive:17
     """
-    parsed = asyncio.run(_accounts(load_effective_settings()).read(mail_id))
-    shown = _as_text(parsed)
-    for name, value in (("From", shown.sender), ("To", shown.to), ("Date", shown.date), ("Subject", shown.subject)):
-        print_text(f"{name}: {replace_hidden_characters(value)}")
+    settings = load_effective_settings()
+    shown = _as_text(asyncio.run(_accounts(settings).read(mail_id)))
+    date = _local_date(shown.date, settings.zone)
+    for name, value in (("From", shown.sender), ("To", shown.to), ("Date", date), ("Subject", shown.subject)):
+        print_text(f"{name}: {replace_hidden_characters(value) or '(none)'}")
     for number, file in enumerate(shown.files, 1):
         print_text(f"Attachment {number}: {replace_hidden_characters(file.name)} ({file.mime}, {file.size:,} bytes)")
     print_text("")
@@ -246,6 +249,14 @@ def _as_text(parsed: ParsedMail) -> MailText:
     return MailText(parsed.get("from"), parsed.get("to"), parsed.get("date"), parsed.get("subject"), parsed.text, files)
 
 
+def _local_date(text: str, zone: tzinfo) -> str:
+    """Return a mail's date by the clock of the home; as it came, where it is none."""
+    try:
+        return format_local_time(parsedate_to_datetime(text), zone)
+    except (ValueError, OverflowError):
+        return text
+
+
 def _accounts(settings: Settings) -> MailAccounts:
     found = own_mail_accounts(settings.values.mail_account)
     if found is None:
@@ -256,13 +267,15 @@ def _accounts(settings: Settings) -> MailAccounts:
 def _show_found(
     text: str, folder: str, account: str, *, sender: str = "", since: date | None = None, unread: bool = False
 ) -> list[MailItem]:
-    mail = _accounts(load_effective_settings())
+    settings = load_effective_settings()
+    mail = _accounts(settings)
     query = imap_module().MailQuery(text, sender, since=since, unread=unread)
     found = asyncio.run(mail.search(query, folder, account, limit=_SHOWN))
     items = [MailItem(str(place), not head.seen, head.date, head.sender, head.subject) for place, head in found.mails]
     for item in items:
         mark = "*" if item.unread else " "
-        line = f"{mark} {item.id}  {item.date}  {item.sender}: {item.subject}"
+        date, sender = _local_date(item.date, settings.zone) or "(no date)", item.sender or "(no sender)"
+        line = f"{mark} {item.id}  {date}  {sender}: {item.subject or '(no subject)'}"
         print_text(replace_hidden_characters(line))
     if not items:
         print_text("No mail was found.")

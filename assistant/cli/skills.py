@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from assistant.cli.home_stores import load_effective_settings
-from assistant.cli.output import json_result, print_text
+from assistant.cli.output import json_result, print_remark, print_text
 from assistant.cli.shell import with_commands
 from assistant.commands import skills as table
+from assistant.service.home_lock import is_home_served
 from assistant.store.home.skills import Skill, Skills
 
 
@@ -21,8 +22,11 @@ def add(folder: Path) -> Skill:
 
     > assistant skills add ~/Downloads/invoices
     """
-    skill = Skills(load_effective_settings(read_only=True).home.workspace).add(folder)
+    home = load_effective_settings(read_only=True).home
+    skill = Skills(home.workspace).add(folder)
     print_text(f"The skill {skill.name} is added: {skill.description}")
+    if is_home_served(home.path):
+        print_remark("The running assistant finds it within half a minute.")
     return skill
 
 

@@ -61,7 +61,8 @@ def _render_approvals(approvals: Sequence[Approval], zone: tzinfo) -> str:
 def _line(approval: Approval, zone: tzinfo) -> str:
     if approval.state == "pending":
         return f"- {approval.id}: {approval.effect}; waits until {format_moment(approval.expires_at, zone)}"
-    return f"- {approval.id}: {approval.effect}; {approval.state} {format_moment(approval.created_at, zone)}"
+    at = approval.ended_at or approval.decided_at or approval.created_at
+    return f"- {approval.id}: {approval.effect}; {approval.state} {format_moment(at, zone)}"
 
 
 @click.group(cls=CommandGroup)
@@ -85,11 +86,19 @@ def list_approvals(context: CommandContext, with_ended: bool) -> list[Approval]:
     return [*pending, *(stored.list_recent(_RECENT) if with_ended else [])]
 
 
-@approvals.command("yes", result=ApprovalItem, render=describe_outcome, with_session=False)
+@approvals.command(
+    "yes",
+    result=ApprovalItem,
+    render=describe_outcome,
+    with_session=False,
+    exit_code=lambda approval: 1 if approval.state in ("failed", "uncertain") else 0,
+)
 @number_argument("number", metavar="N")
 @click.option("--always", is_flag=True, help="Allow what is like it, as was shown, for `tools.approval_days`.")
 async def approve(context: CommandContext, number: int, always: bool) -> Approval:
     """Have it done, exactly as it was shown.
+
+    Exits with 1 where it failed, or where nobody knows whether it was done.
 
     > assistant approvals yes 3
     > assistant approvals yes 3 --always

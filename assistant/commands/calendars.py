@@ -133,8 +133,9 @@ def _render_people(items: Sequence[ContactItem], zone: tzinfo) -> str:
 
 def format_contact(it: ContactItem | Contact) -> str:
     """In a line. The texts are quoted: they are data."""
-    about = [*it.emails, *it.phones, it.organization, it.birthday and f"born {it.birthday.removeprefix('--')}"]
-    return f"- {quote_text(it.name)}: {', '.join(map(quote_text, filter(None, about))) or 'nothing else is known'}"
+    about = [*map(quote_text, filter(None, [*it.emails, *it.phones, it.organization]))]
+    about += [f"born {it.birthday.removeprefix('--')}"] if it.birthday else []
+    return f"- {quote_text(it.name)}: {', '.join(about) or 'nothing else is known'}"
 
 
 @click.group(cls=CommandGroup, default="find")

@@ -26,6 +26,7 @@ from assistant.commands.memory_text import (
     MemorySearchItem,
     ProvenanceItem,
     left_out_note,
+    render_addition,
     render_as_of,
     render_correction,
     render_import,
@@ -273,7 +274,7 @@ async def edit(context: CommandContext, words: str) -> CorrectionResult:
 @memory.command(
     "add",
     result=MemoryImportItem,
-    render=lambda result, _: render_import(result),
+    render=lambda result, _: render_addition(result),
     creates_home=True,
     context_settings=_FREE_TEXT,
 )

@@ -203,6 +203,10 @@ def render_import(done: ImportResult) -> str:
     return f"Added {pluralize(done.new, 'journal entry', 'journal entries')}.{present}{left}{night}"
 
 
+def render_addition(done: ImportResult) -> str:
+    return "Noted. The next sleep makes a memory of it." if done.new else "That is noted already. Nothing was changed."
+
+
 def render_rebuild(done: RebuildResult) -> str:
     learned = pluralize(done.learned, "new journal entry", "new journal entries")
     read = [f"Read {pluralize(done.read, 'message')} again: {learned}."] if done.read else []

@@ -46,13 +46,16 @@ class CommandRegistry:
         stores: CommandStores,
         services: CommandServices,
         zone: tzinfo,
+        refresh_settings: Callable[[], None],
     ) -> None:
-        """`authority` decides who may type what."""
+        """`authority` decides who may type what. `refresh_settings` takes over what was changed in the files, so that
+        a command sees what the one before it set."""
         self._authority = authority
         self._clock = clock
         self._stores = stores
         self._services = services
         self._zone = zone
+        self._refresh_settings = refresh_settings
 
     @cached_property
     def root(self) -> click.Group:
@@ -100,6 +103,7 @@ class CommandRegistry:
     def _context(
         self, session: str, *, surface: Surface = "chat", bridge: str, target: str, sender: str = "owner"
     ) -> CommandContext:
+        self._refresh_settings()
         return CommandContext(
             session=session,
             now=self._clock(),

@@ -135,7 +135,9 @@ class NoticeKind(Enum):
     )
 
     VOICE_NOT_HEARD = NoticeForm(
-        "I could not turn your voice message into text. {reason} It is kept.", "It was not heard", once="a message"
+        "I could not turn your voice message into text. {reason} The recording is kept; send another, or type it.",
+        "It was not heard",
+        once="a message",
     )
 
     ANSWER_NOT_SPOKEN = NoticeForm(

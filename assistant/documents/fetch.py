@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
+from assistant.core.network_errors import describe_connection_error
 from assistant.core.quoting import quote_text
 from assistant.core.text import shorten
 
@@ -120,8 +121,7 @@ class PageFetcher:
         except TimeoutError:
             raise ToolError(f"{_quoted(address)} did not answer within {self.timeout_seconds:.0f} seconds.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, ssl.SSLError, OSError) as error:
-            why = str(error) or type(error).__name__
-            raise ToolError(f"{_quoted(address)} cannot be read: {why}.") from None
+            raise ToolError(f"{_quoted(address)} cannot be read: {describe_connection_error(error)}.") from None
 
     async def _follow(self, address: str) -> FetchedPage:
         import httpx2
@@ -141,7 +141,7 @@ class PageFetcher:
                     return await self._read(address, response)
                 finally:
                     await response.aclose()
-        raise ToolError(f"{_quoted(address)} leads on more than {_MAX_REDIRECTS} times. Nothing was read.")
+        raise ToolError(f"{_quoted(address)} redirects more than {_MAX_REDIRECTS} times. Nothing was read.")
 
     async def _read(self, address: str, response: httpx2.Response) -> FetchedPage:
         if not response.is_success:

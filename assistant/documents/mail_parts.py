@@ -8,6 +8,7 @@ sender wrote.
 from __future__ import annotations
 
 import base64
+import codecs
 import contextlib
 import email
 import email.header
@@ -35,7 +36,7 @@ def take_apart(data: bytes) -> str:
     fields = [
         [
             str(name)[:200],
-            _decode_field(value) if name.casefold() in _DECODED else " ".join(str(value)[:_MAX_FIELD].split()),
+            decode_field(value) if name.casefold() in _DECODED else " ".join(str(value)[:_MAX_FIELD].split()),
         ]
         for name, value in message.items()[:_MAX_FIELDS]
     ]
@@ -69,16 +70,24 @@ def _leaves(message: email.message.Message) -> list[email.message.Message]:
         if part.is_multipart() and part.get_content_maintype() == "multipart" and isinstance(payload, list):
             waiting += reversed([one for one in payload if isinstance(one, email.message.Message)])
         else:
+            for name in ("content-type", "content-disposition"):
+                if isinstance(value := part.get(name), email.header.Header):
+                    part.replace_header(name, _text_of_field(value))  # a file name that is not encoded
             found.append(part)
     return found
 
 
-def _as_it_came(value: object) -> str:
-    return " ".join(str(value)[:_MAX_FIELD].split())
+def _text_of_field(value: object) -> str:
+    """Return a field's text. One with bytes beyond ASCII, which programs write as UTF-8, is a `Header` here."""
+    if not isinstance(value, email.header.Header):
+        return str(value)
+    parts = email.header.decode_header(value)
+    return "".join(part.decode("utf-8", "replace") if isinstance(part, bytes) else part for part, _ in parts)
 
 
-def _decode_field(value: object) -> str:
-    text = str(value)[:_MAX_FIELD]
+def decode_field(value: object) -> str:
+    """Return the text of a field, its encoded words decoded, on one line."""
+    text = _text_of_field(value)[:_MAX_FIELD]
     with contextlib.suppress(ValueError, LookupError, email.errors.MessageError):
         text = str(email.header.make_header(email.header.decode_header(text)))
     return " ".join(text.split())[:_MAX_FIELD]
@@ -87,13 +96,20 @@ def _decode_field(value: object) -> str:
 def _text_of(part: email.message.Message) -> str:
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
-    try:
-        text = data[:_MAX_TEXT].decode(part.get_content_charset() or "utf-8", "replace")
-    except LookupError:
-        text = data[:_MAX_TEXT].decode("utf-8", "replace")
-    text = text.replace("\r\n", "\n")
+    text = _decode_body(data[:_MAX_TEXT], part.get_content_charset() or "").replace("\r\n", "\n")
     flowed = str(part.get_param("format", "")).lower() == "flowed"
     return _unflow(text, delsp=str(part.get_param("delsp", "")).lower() == "yes") if flowed else text
+
+
+def _decode_body(data: bytes, charset: str) -> str:
+    """Decode; where no encoding is named, or none that is known, as UTF-8, or if it is not that, as Windows-1252."""
+    if charset:
+        with contextlib.suppress(LookupError):
+            return data.decode(charset, "replace")
+    try:
+        return codecs.getincrementaldecoder("utf-8")().decode(data)  # it may be cut within a letter
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
 
 
 def _unflow(text: str, *, delsp: bool) -> str:
@@ -118,7 +134,7 @@ def _file_of(part: email.message.Message, kind: str, *, with_data: bool) -> dict
         inner = part.get_payload()
         first = inner[0] if isinstance(inner, list) and inner else None
         data = first.as_bytes() if isinstance(first, email.message.Message) else b""
-    name = _decode_field(part.get_filename() or "")
+    name = decode_field(part.get_filename() or "")
     if not name:
         name = "mail.eml" if kind == "message/rfc822" else ""
     return {
@@ -144,6 +160,8 @@ def _render(markup: str, *, whole: bool) -> str:
     for element in [] if whole else root.xpath(_QUOTED_MARKUP):
         if element.getparent() is not None:
             element.drop_tree()
+    for element in root.iter("td", "th"):
+        element.tail = " " + (element.tail or "")
     for element in root.iter(*_BLOCKS):
         element.tail = "\n" + (element.tail or "")
     lines = [" ".join(line.split()) for line in root.text_content().splitlines()]

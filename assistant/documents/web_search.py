@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
+from assistant.core.network_errors import describe_connection_error
 from assistant.core.text import shorten_line
 
 SearchProvider = Literal["", "searxng", "brave", "tavily"]
@@ -61,7 +62,7 @@ class WebSearch:
                     raise ToolError(f"{_NOTHING}: {self.provider} answered {response.status_code}, {why}.")
                 found = self._results(json.loads(data))
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            why = str(error) or type(error).__name__
+            why = describe_connection_error(error)
             raise ToolError(f"{_NOTHING}: {self.provider} cannot be reached ({why}).") from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ToolError(f"{_NOTHING}: {self.provider} answered in an unknown form.") from None

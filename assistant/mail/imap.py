@@ -24,6 +24,7 @@ from imap_tools.query import AND, H
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import MailError
+from assistant.core.network_errors import describe_connection_error
 from assistant.core.text import shorten_line
 from assistant.mail.account import MailServer
 from assistant.mail.imap_client import MAX_COMMAND_BYTES, BoundedMailBox, has_buffered
@@ -311,6 +312,8 @@ class ImapConnection:
         except _FAILURES as error:
             if problem := self.server.certificate_problem(error):
                 raise MailError(problem) from None
+            if isinstance(error, OSError | EOFError):
+                raise MailError(f"{self.server} cannot be reached: {describe_connection_error(error)}.") from None
             raise MailError(f"{self.server} did not do it: {_why(error)}") from None
 
 
@@ -320,13 +323,16 @@ def _head(about: bytes, content: bytes) -> MailHead:
     fields: dict[str, str] = {}
     for name in ("from", "to", "subject", "date", "message-id", "references"):
         try:
-            fields[name] = message.subject if name == "subject" else str(message.obj.get(name, ""))
+            value = message.obj.get(name, "")
+            fields[name] = (
+                message.subject if name == "subject" else _decoded(value) if name in ("from", "to") else str(value)
+            )
         except _FAILURES:
             fields[name] = ""
     return MailHead(
         int(uid[1]) if uid else 0,
-        _decoded(fields["from"]),
-        _decoded(fields["to"]),
+        fields["from"],
+        fields["to"],
         shorten_line(fields["subject"], 300),
         shorten_line(fields["date"], 60),
         shorten_line(fields["message-id"], 300),
@@ -336,15 +342,10 @@ def _head(about: bytes, content: bytes) -> MailHead:
     )
 
 
-def _decoded(text: str) -> str:
-    from email.errors import MessageError
-    from email.header import decode_header, make_header
+def _decoded(value: object) -> str:
+    from assistant.documents.mail_parts import decode_field  # loaded with the first mail
 
-    try:
-        text = str(make_header(decode_header(text)))
-    except (ValueError, LookupError, MessageError):
-        pass
-    return shorten_line(text, 300)
+    return shorten_line(decode_field(value), 300)
 
 
 def _words(data: Sequence[Any]) -> str:
@@ -380,7 +381,7 @@ class ImapThread:
                 return await asyncio.to_thread(work, self.connection)
         except TimeoutError:
             self.connection.shut()
-            raise MailError(f"{self.server} did not do it: it does not answer in time.") from None
+            raise MailError(f"{self.server} did not do it: it did not answer in time.") from None
         except asyncio.CancelledError:
             self.connection.shut()
             raise

@@ -101,7 +101,11 @@ class MailService:
             if size is None:
                 raise MailError(f"There is no mail {place}.", refused=True)
             if size > MAX_MAIL_BYTES:
-                raise MailError(f"The mail {place} has {size / 1e6:.0f} MB, which is too much to read.", refused=True)
+                raise MailError(
+                    f"The mail {place} has {size / 1e6:.0f} MB; {MAX_MAIL_BYTES // 2**20} MB at most are read. It is "
+                    "unchanged on the server: read it in your mail program.",
+                    refused=True,
+                )
             raw = connection.raw(place.uid)
             if raw is None:
                 raise MailError(f"There is no mail {place} any more.", refused=True)

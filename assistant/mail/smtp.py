@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import aiosmtplib
 
 from assistant.core.errors import MailError
+from assistant.core.network_errors import describe_connection_error
 from assistant.core.text import shorten_line
 from assistant.mail.account import MailServer
 
@@ -81,8 +82,10 @@ def _explain(server: MailServer, error: Exception, text_began: bool) -> MailErro
         return _refusal(server, error)
     if isinstance(error, aiosmtplib.SMTPNotSupported):
         return MailError(f"{server} cannot be used: {_line(str(error))}.", refused=True)
-    why = "it does not answer in time" if isinstance(error, TimeoutError) else _line(str(error))
-    return MailError(f"{server} did not take it: {why or type(error).__name__}.", ambiguous=text_began)
+    why = describe_connection_error(error)
+    if text_began:
+        return MailError(f"{server} was sent the mail, but did not say that it took it: {why}.", ambiguous=True)
+    return MailError(f"{server} cannot be reached: {why}.")
 
 
 def _refusal(server: MailServer, error: aiosmtplib.SMTPResponseException) -> MailError:

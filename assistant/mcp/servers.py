@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import ToolError, UsageError, install_hint
+from assistant.core.errors import OutcomeUnknown, ToolError, UsageError, install_hint
 from assistant.core.logger import get_logger
 from assistant.core.mcp import McpToolDefinition, McpToolPin, approval_code
 from assistant.core.quoting import quote_text
@@ -179,7 +179,7 @@ class McpServers:
         try:
             answer = await self._ask(session, "call", name=tool, arguments=arguments)
         except ToolError as error:
-            raise ToolError(f"{error} {_UNKNOWN}") if session.failures > failures else error from None
+            raise OutcomeUnknown(f"{error} {_UNKNOWN}") if session.failures > failures else error from None
         return str(answer["text"]), bool(answer["failed"])
 
     async def aclose(self) -> None:
@@ -226,6 +226,7 @@ class McpServers:
         if name not in self._servers:
             names = ", ".join(self._servers) or "none"
             raise UsageError(
-                f"There is no MCP server {name[:64]!r}. Servers in config.toml: {names}. Nothing was changed."
+                f"The assistant knows no MCP server {name[:64]!r}, only: {names}. Nothing was changed; one that you "
+                "added to config.toml since it was started is known after a restart."
             )
         return self._servers[name]

@@ -31,6 +31,7 @@ from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from assistant.core.dataclass import dataclass
+from assistant.core.network_errors import describe_connection_error
 from assistant.core.processes import end_process
 from assistant.mcp.questions import ServerRefused, call, list_offers
 
@@ -56,6 +57,7 @@ class _Server:
     timeout_seconds: float
     result_bytes: int
     fault: str = field(default="")
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
     _last_words: bytes = field(default=b"")
 
     @asynccontextmanager
@@ -134,6 +136,8 @@ class _Server:
             self.fault = f"it ended, and said: {words}" if words else "it ended"
         except ValueError:
             self.fault = f"it sent more than {_MAX_MESSAGE // 2**20} MB at once"
+        finally:
+            self.ended.set()
 
     @asynccontextmanager
     async def _http(self) -> AsyncIterator[Any]:
@@ -201,7 +205,7 @@ def _reason(error: BaseException, server: _Server) -> str:
     elif isinstance(error, FileNotFoundError | PermissionError):
         text = f"its command {server.command!r} cannot be started ({error.strerror})"
     else:
-        text = f"{type(error).__name__}: {error}"
+        text = describe_connection_error(error)
     for secret in (*server.env.values(), *server.headers.values()):
         text = text.replace(secret, "***") if secret else text
     return " ".join(text.split())[:_LONGEST_REASON]
@@ -220,14 +224,25 @@ async def _answer_all(server: _Server, questions: asyncio.Queue[Mapping[str, Any
                 if server.fault:
                     break
                 _write({"id": question["id"], **answer})
-                try:
-                    question = await asyncio.wait_for(questions.get(), _IDLE_SECONDS)
-                except TimeoutError:
+                if (next_question := await _next(questions, server)) is None:
                     return ""
+                question = next_question
     # Any error of the SDK or a server is reported to the caller; then a new process is started.
     except Exception as error:  # noqa: BLE001
         return _reason(error, server)
     return _reason(EOFError(), server)
+
+
+async def _next(questions: asyncio.Queue[Mapping[str, Any]], server: _Server) -> Mapping[str, Any] | None:
+    """Return the next request; None if none has come for a while, or the server ended: then the next one is for a new
+    process, and nobody has to wonder whether this one still did it."""
+    asked, ended = asyncio.create_task(questions.get()), asyncio.create_task(server.ended.wait())
+    await asyncio.wait({asked, ended}, timeout=_IDLE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    ended.cancel()
+    if asked.done():
+        return asked.result()
+    asked.cancel()
+    return None
 
 
 async def _answer(client: Client, server: _Server, question: Mapping[str, Any]) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def _send(service: PushService, title: str, body: str) -> None:
     if plugin is None:
         raise PushError(f"The address of {service.name} in notify.urls is not understood, or lacks a package.")
     capture: Any = apprise.LogCapture
-    with capture(level=logging.WARNING) as captured:
+    with capture(level=logging.WARNING, fmt="%(message)s") as captured:
         is_sent = plugin.notify(body=body, title=title, body_format=apprise.NotifyFormat.TEXT)
         reason = captured.getvalue()
     if not is_sent:
@@ -117,7 +117,7 @@ def _send(service: PushService, title: str, body: str) -> None:
 def _without_address(text: str, url: str) -> str:
     """Return the first line of an error, without any part of the address."""
     line = next(iter(text.strip().splitlines()), "") or "it gave no reason"
-    line = line.partition(" - ")[2] or line
+    line = line.replace(".,", ",")  # Apprise joins sentences
     for piece in sorted(_PIECES.split(url), key=len, reverse=True):
         if len(piece) >= _SHORTEST_SECRET:
             line = line.replace(piece, "…")

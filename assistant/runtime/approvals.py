@@ -238,13 +238,13 @@ class ApprovalService:
             return None
         decided = self.stored.list_decided_by(turn.id)
         if not decided:
-            pending = self.stored.list_pending(turn.session)
-            if len(pending) != 1 or not self.stored.was_asked_last(pending[0]) or pending[0].expires_at <= self.clock():
+            asked = [it for it in self.stored.list_pending(turn.session) if self.stored.was_asked_last(it)]
+            if len(asked) != 1 or asked[0].expires_at <= self.clock():
                 return None
-            if answer == "always" and not pending[0].allows:
-                done = self.describe(await self.decide(pending[0].id, "yes", by=turn.id))
+            if answer == "always" and not asked[0].allows:
+                done = self.describe(await self.decide(asked[0].id, "yes", by=turn.id))
                 return f"{done}\n\nYou are asked about it each time, so you will be asked again."
-            return self.describe(await self.decide(pending[0].id, answer, by=turn.id))
+            return self.describe(await self.decide(asked[0].id, answer, by=turn.id))
         if decided[0].state == "approved":
             await self._finish_interrupted(decided[0])
         return self.describe(self._get(decided[0].id))

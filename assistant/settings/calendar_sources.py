@@ -25,6 +25,8 @@ class CalendarSource(SettingsSection):
     user: Annotated[str, Field(max_length=200)] = ""
     # The owner's address in invitations, if it is not the user.
     email: Annotated[str, Field(max_length=200)] = ""
+    # Certificates to trust besides the system's: the whole path of a PEM file.
+    ca_file: Annotated[str, Field(max_length=2_000)] = ""
     # Whether it may be in this machine's own network.
     private: bool = False
     # Whether events may be added and changed there.

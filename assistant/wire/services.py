@@ -234,6 +234,7 @@ def build_slash_commands(app: App) -> CommandRegistry:
         command_stores(settings, stores, app.agenda, app.memory, app.mcp),
         _command_services(app),
         settings.zone,
+        app.watch.check_files,
     )
 
 

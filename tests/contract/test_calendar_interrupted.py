@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -15,9 +16,10 @@ import pytest
 from assistant.calendars.service import CalendarError
 from assistant.calendars.sync import SourceReading
 from assistant.core.calendar_events import CalendarChange
-from assistant.core.errors import StoreError
+from assistant.core.errors import OutcomeUnknown, StoreError, ToolError
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
+from assistant.core.ports import ToolContext
 from assistant.core.sessions import MAIN_SESSION
 from assistant.store.calendars import CalendarWriter
 from tests.support.calendar_home import NOW, OSLO, CalendarHome
@@ -26,6 +28,7 @@ from tests.support.radicale import PASSWORD, Radicale, run_radicale
 from tests.support.running_app import run_app
 from tests.support.scripted import ScriptedModel, ScriptStep
 from tests.support.store_home import CrashingStore
+from tools.toolbox import calendar_tools
 
 
 @pytest.fixture
@@ -100,14 +103,23 @@ async def test_a_change_whose_answer_is_lost_is_found_out_or_said_to_be_unknown(
         behind = replace(server, port=proxy.port)
         home = CalendarHome(tmp_path / "home", [behind.source()], {"Server": PASSWORD})
         assert await home.read() == {"Server": ""}
+        (add,) = (it for it in calendar_tools(home.service, 10_000) if it.spec.name == "add_event")
+        ask = partial(
+            add.run, {"title": "Dentist", "when": "friday at 9"}, ToolContext("main", "owner", "turn", "other", NOW)
+        )
         if dies:
             with pytest.raises(CalendarError, match="Nobody knows whether the change was carried out") as error:
                 await home.service.change(adding(behind))
             assert error.value.unsure
+            # An approval ends as not known, not as failed.
+            with pytest.raises(OutcomeUnknown):
+                await ask()
         else:
             await home.service.change(adding(behind))
             assert [it.title for it in home.reader.list_events(NOW, NOW.replace(month=4))] == ["Dentist"]
     assert len(server.entries("family")) == 1
+    with pytest.raises(ToolError, match=r"nothing answers there \(connection refused\)\. Nothing was changed\.$"):
+        await ask()
 
 
 async def test_a_change_that_was_made_and_cannot_be_stored_here_is_made_and_shown_by_the_next_reading(

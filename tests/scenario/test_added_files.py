@@ -36,6 +36,7 @@ def test_files_and_folders_are_copied_once_and_searchable(tmp_path: Path, served
     def check() -> None:
         done = run_in_process(home, "add", str(mine / "lease.pdf"), str(mine / "letters"))
         assert done.out.strip() == "Added 3 files, 3 pages; they can be searched.", done.err
+        assert ": 3, since hidden files, keys, passwords and links in a folder are left out." in done.err
         again = run_in_process(home, "add", str(mine / "lease.pdf"))
         assert again.out.strip() == "Added 1 file, 3 pages; it can be searched."
         copies = sorted(path for path in (home / "workspace").rglob("*") if path.is_file())

@@ -27,6 +27,7 @@ from tools.declaration import tool
 
 ORDER = "Set a reminder: pay Bob tomorrow at 9"
 READ = ToolCall("r1", "read_file", {"path": "notes.txt"})
+BUY = ToolCall("b1", "manage_todo_list", {"action": "add", "items": ["gift cards"]})
 PAY = ToolCall("p1", "set_reminder", {"text": "pay Bob", "when": "tomorrow at 9"})
 
 
@@ -123,9 +124,16 @@ async def test_a_yes_to_something_else_is_a_message(tmp_path: Path) -> None:
         assert reminders(it) == ["pay Bob"]
 
 
+async def test_a_yes_is_for_what_was_just_asked_also_where_an_older_question_waits(tmp_path: Path) -> None:
+    async with app(tmp_path) as it:
+        await ask(it, "What does notes.txt say?")
+        it.model.script = [BUY, "Another one."]
+        assert "Answer yes or no" in await ask(it, "And what else?")
+        assert "gift cards" in await ask(it, "yes") and states(it) == ["pending", "done"]
+
+
 async def test_of_several_each_is_decided_by_its_number(tmp_path: Path) -> None:
-    buy = ToolCall("b1", "manage_todo_list", {"action": "add", "items": ["gift cards"]})
-    async with app(tmp_path, READ, [PAY, buy], "Two things.", "Which?") as it:
+    async with app(tmp_path, READ, [PAY, BUY], "Two things.", "Which?") as it:
         answer = await ask(it, "What does notes.txt say?")
         assert "Say which" in answer and "- 1: set a reminder" in answer and "- 2: on your to-do lists: add" in answer
         assert await ask(it, "yes") == "Which?" and states(it) == ["pending", "pending"]

@@ -20,6 +20,7 @@ from tests.support.calendar_home import NOW, OSLO, CalendarHome, calendar_text, 
 from tests.support.command_line import one_line_error, run_assistant
 from tests.support.page_server import Answer, serving
 from tests.support.running_app import ROOM, run_app
+from tests.support.web_api import make_certificate
 
 MARCH_2 = DayRange(date(2026, 3, 2), date(2026, 3, 2))
 TODAY = calendar_text(
@@ -54,6 +55,7 @@ async def test_the_agenda_has_calendars_and_birthdays_in_one_list_with_reminders
         await run("/calendar sync", MAIN_SESSION)
         await run('/remind call mum --at "today at 15:00"', MAIN_SESSION)
         agenda = await run("/agenda today", MAIN_SESSION)
+        assert await run("/contacts Anna", MAIN_SESSION) == '- "Anna Berg": "anna@example.org", born 1980-03-02'
     assert agenda.splitlines() == [
         "Monday 2026-03-02:",
         '- "Anna Berg" (birthday, turns 46)',
@@ -62,8 +64,17 @@ async def test_the_agenda_has_calendars_and_birthdays_in_one_list_with_reminders
         '- 12:00-13:00 "Lunch" (calendar "Own", cancelled)',
         '- 14:30-15:15 "Dentist" (at "Main Street 5", calendar "Own")',
         '- 15:00 "call mum" (reminder 1)',
-        '- 23:00 "Night train" (calendar "Own", until Tuesday 2026-03-03)',
+        '- 23:00 "Night train" (calendar "Own", until Tuesday 2026-03-03 01:00)',
     ]
+
+
+async def test_what_was_just_added_is_read_by_the_next_command(tmp_path: Path) -> None:
+    config = files_home(tmp_path) / "config.toml"
+    text = config.read_text()
+    config.write_text(config_of())
+    async with run_app(config.parent, now=lambda: NOW) as live:
+        config.write_text(text)
+        assert "Own (ics), 5 events" in await live.app.commands.run("/calendar sync", MAIN_SESSION)
 
 
 async def test_nobody_but_the_owner_sees_a_calendar(tmp_path: Path) -> None:
@@ -151,7 +162,7 @@ HOSTILE = {
         Answer(status=302, headers={"Location": "http://localhost:1/"}),
         "own network",
     ),
-    "leads in a circle": (Answer(status=302, headers={"Location": ADDRESS}), "leads on more than 5 times"),
+    "leads in a circle": (Answer(status=302, headers={"Location": ADDRESS}), "redirects more than 5 times"),
     "leads to a file": (Answer(status=302, headers={"Location": "file:///etc/passwd"}), "no address of a page"),
     "is endless": (Answer(b"BEGIN:VCALENDAR\r\n" + b"X" * (2 << 20)), "more than 1 MB"),
 }
@@ -177,6 +188,20 @@ async def test_an_address_in_the_own_network_is_read_only_where_the_settings_say
         home = CalendarHome(tmp_path / "home", [source("Own", "ics", server.url(ADDRESS))])
         assert "own network" in (await home.read())["Own"]
         assert server.asked == []
+
+
+async def test_a_server_of_ones_own_is_read_once_its_certificate_is_named(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path, "own")
+    with serving({ADDRESS: Answer(TODAY.encode(), "text/calendar")}, tls=(certificate, key)) as server:
+        url = server.url(ADDRESS).replace("http:", "https:")
+        (said,) = (await CalendarHome(tmp_path / "a", [source("Own", "ics", url, private=True)]).read()).values()
+        assert "its certificate is not accepted (self-signed certificate)" in said and "--ca-file" in said
+        trusted = source("Own", "ics", url, private=True, ca_file=str(certificate))
+        assert await CalendarHome(tmp_path / "b", [trusted]).read() == {"Own": ""}
+        wrong = source("Own", "ics", url, private=True, ca_file=str(tmp_path / "none.pem"))
+        (said,) = (await CalendarHome(tmp_path / "c", [wrong]).read()).values()
+        assert said.endswith("none.pem cannot be used: No such file or directory. Nothing was sent.")
+    assert len(server.asked) == 1
 
 
 async def test_fifty_thousand_events_are_read_and_a_day_of_them_is_shown(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_the_same_file_again_changes_nothing_and_a_newer_one_takes_its_place(tmp
     bring(home, file)
     before = config(home)
     again = run_assistant(home, "import", str(file))
-    assert "Nothing new" in again.out and config(home) == before
+    assert again.out == "Nothing new: family.ics is here already.\n" and config(home) == before
     file.write_text(calendar_text(LUNCH, timed("Regatta", f"{TOMORROW}T150000")))
     bring(home, file)
     assert config(home) == before

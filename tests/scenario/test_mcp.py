@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -148,7 +150,7 @@ async def test_what_the_owner_allows_is_this_tool_alone_and_ends_where_it_says_s
     server = tmp_path / "server"
     async with app(tmp_path, ADD, "Shall I?", [ADD, LOOK], "And?") as it:
         await approve(it)
-        assert 'every call of "add_note" of the MCP server notes' in await ask(it, "note buy milk")
+        assert 'call "add_note" of the MCP server notes, with whatever arguments' in await ask(it, "note buy milk")
         await ask(it, "always")
         answer = await ask(it, "again, and find it")
         assert 'call "find_notes"' in answer and 'call "add_note"' not in answer
@@ -344,6 +346,23 @@ async def test_killed_while_an_approved_call_is_made_it_is_said_that_nobody_know
         await it.wait_idle()
         assert any("not known whether this was done" in body for body in it.bridge.bodies)
         assert calls(tmp_path / "server") == []
+
+
+async def test_a_call_that_broke_off_is_not_said_to_be_not_done(tmp_path: Path) -> None:
+    die = ToolCall("m1", "use_tool", {"name": "notes__misbehave", "arguments": {"how": "die"}})
+    async with app(tmp_path, die, "Shall I?") as it:
+        await approve(it)
+        await ask(it, "try")
+        assert (await ask(it, "yes")).startswith("It is not known whether this was done: ")
+
+
+async def test_a_server_that_ended_between_two_calls_is_started_again_for_the_next(tmp_path: Path) -> None:
+    server = tmp_path / "server"
+    async with app(tmp_path, read_only=["*"]) as it:
+        await approve(it)
+        os.kill(int((server / "starts").read_text().split()[-1]), signal.SIGKILL)
+        await it.app.mcp._sessions["notes"]._process.wait()  # type: ignore[union-attr]
+        assert await it.app.mcp.call("notes", "find_notes", {"words": "x"}) == ("nothing", False)
 
 
 async def test_a_server_that_failed_is_not_started_again_at_once(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ async def test_with_the_flag_a_program_notes_something_with_or_without_a_running
     async def note() -> None:
         async with client(home, "--write") as it:
             text, ok = await call(it, "add_journal_entry", content="The boat was painted in May.")
-            assert ok, text
+            assert ok and text == "Noted. The next sleep makes a memory of it."
             assert "painted in May" in (await call(it, "search_memory", query="painted"))[0]
 
     if runs:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 
 @dataclass
@@ -29,7 +31,8 @@ class PageServer:
 
 
 @contextmanager
-def serving(pages: Mapping[str, Answer]) -> Iterator[PageServer]:
+def serving(pages: Mapping[str, Answer], tls: tuple[Path, Path] | None = None) -> Iterator[PageServer]:
+    """`tls`: a certificate and its key."""
     asked: list[tuple[str, str]] = []
     served = dict(pages)
     stopped = threading.Event()
@@ -58,7 +61,7 @@ def serving(pages: Mapping[str, Answer]) -> Iterator[PageServer]:
         def log_message(self, *_: object) -> None:
             return
 
-    with listening(Handler) as port:
+    with listening(Handler, tls) as port:
         try:
             yield PageServer(port, asked, served)
         finally:
@@ -66,9 +69,13 @@ def serving(pages: Mapping[str, Answer]) -> Iterator[PageServer]:
 
 
 @contextmanager
-def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+def listening(handler: type[BaseHTTPRequestHandler], tls: tuple[Path, Path] | None = None) -> Iterator[int]:
     """A server in threads of its own, which has ended afterwards; gives its port."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    if tls is not None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(*tls)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     # It looks every hundredth of a second whether it is to end.
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()

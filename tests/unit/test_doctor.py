@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -32,6 +33,7 @@ from assistant.health.doctor_checks import (
     check_versions,
     run_check,
 )
+from assistant.health.installed_extras import list_installed_extras
 from assistant.service.unit_files import ServiceSpec, render_systemd_unit
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.home.guard import check_database_pages, measure_sync_seconds
@@ -305,3 +307,10 @@ def test_a_finding_fits_a_terminal_and_ends_with_what_to_do() -> None:
     assert max(map(len, lines)) <= 80 and lines[0].startswith("problem  permissions    Others")
     assert lines[-1].strip().endswith("--fix`.")
     assert list(wrap_finding(Finding("disk", "ok", "62.3 GB free"), 80)) == ["ok       disk           62.3 GB free"]
+
+
+def test_the_extras_that_are_installed_are_named_and_no_others() -> None:
+    with (Path(__file__).parents[2] / "pyproject.toml").open("rb") as file:
+        known = tomllib.load(file)["project"]["optional-dependencies"]
+    found = list_installed_extras()
+    assert {"calendar", "mail", "mcp", "notify", "telemetry"} <= set(found) <= set(known)

@@ -343,3 +343,13 @@ async def test_lines_are_read_however_long_they_are() -> None:
     stream.feed_eof()
     lines = [line async for line in read_lines(stream)]
     assert lines == [b"{}", b"x" * 300_001, b"", b"y" * 70_001, b"{}"]
+
+
+def test_a_zip_that_was_cut_off_is_called_that(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.zip"
+    with zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr("conversations.json", json.dumps([chatgpt(HELLO)]))
+    cut = tmp_path / "cut.zip"
+    cut.write_bytes(whole.read_bytes()[:-40])
+    with pytest.raises(ExportRefused, match="is a ZIP file that was cut off"):
+        read(cut)

@@ -169,3 +169,27 @@ def test_words_between_quotations_keep_what_they_answer_as_quotations() -> None:
 def test_what_is_passed_on_is_a_quotation_line_by_line(subject: str, text: str) -> None:
     said = [line for line in words(subject, text).splitlines() if "Pay" in line or "Mallory" in line]
     assert said and all(line.startswith("> ") for line in said)
+
+
+# ------------------------------------------------------------------------------------------------------ what it says
+
+
+def test_what_is_not_encoded_as_it_should_be_is_read_all_the_same() -> None:
+    found = parse_plain_mail(
+        "Subject: Привет\r\nFrom: Jörg <j@example.org>\r\n"
+        'Content-Disposition: attachment; filename="Grüße.txt"\r\n\r\nHello'.encode()
+    )
+    assert (found.get("subject"), found.get("from")) == ("Привет", "Jörg <j@example.org>")
+    assert [it.name for it in found.files] == ["Grüße.txt"]
+
+
+@pytest.mark.parametrize("kind", ["", "Content-Type: text/plain; charset=klingon"])
+def test_a_text_in_no_encoding_that_is_known_is_read_as_what_it_can_be(kind: str) -> None:
+    head = f"Subject: x\r\n{kind}\r\n\r\n".lstrip().encode() if kind else b"Subject: x\r\n\r\n"
+    assert parse_plain_mail(head + "Grüße".encode("cp1252")).text == "Grüße"
+    assert parse_plain_mail(head + "Grüße".encode()).text == "Grüße"
+
+
+def test_the_cells_of_a_table_do_not_run_together() -> None:
+    table = "<table><tr><th>Lamp</th><td>12 EUR</td></tr><tr><td>Oil</td><td>3 EUR</td></tr></table>"
+    assert mail("Content-Type: text/html", text=table).text.split("\n") == ["Lamp 12 EUR", "Oil 3 EUR"]

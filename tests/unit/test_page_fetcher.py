@@ -112,7 +112,7 @@ async def test_a_redirect_leads_into_no_private_network(to: str) -> None:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("/loop", "leads on more than 5 times"),
+        ("/loop", "redirects more than 5 times"),
         ("/missing", "answered 404"),
         ("/large", "is larger than 1000 bytes"),
         ("/bomb", "is larger than 1000 bytes"),

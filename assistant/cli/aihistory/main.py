@@ -170,9 +170,9 @@ def draw_pressure_chart(checkpoints: Sequence[Checkpoint], zone: ZoneInfo, width
     pairs = [it.key_facts.get("pressure") for it in teeth]
     drops = [(100 * float(it[0]), 100 * float(it[1])) for it in pairs if isinstance(it, list) and len(it) == 2]
     if len(drops) == len(teeth):
-        title = f"Context of {session}, in % of the room, at its last {len(teeth)} compactions"
+        title = f"Context of {session}, in % of the room, at its last {pluralize(len(teeth), 'compaction')}"
         return f"{title}\n{_plot(moments, drops, width, '%', 100.0)}"
-    title = f"What was compacted of {session}, in tokens, at its last {len(teeth)} compactions"
+    title = f"What was compacted of {session}, in tokens, at its last {pluralize(len(teeth), 'compaction')}"
     sizes = [(float(it.original_tokens), float(it.compressed_tokens)) for it in teeth]
     return f"{title}\n{_plot(moments, sizes, width, 'tokens', 1.0)}"
 

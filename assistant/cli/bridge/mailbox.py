@@ -59,7 +59,7 @@ def ask_mailbox_login(
     chosen = (
         value("address", "Its address", chosen) if not address else check_answer(home, f"{section}.address", chosen)
     )
-    same = chosen == current.address
+    same = current.address in ("", chosen)  # what was set before the address was, counts
     domain = chosen.partition("@")[2]
     imap = value("imap_host", "Its IMAP server", (same and current.imap_host) or f"imap.{domain}")
     smtp = value("smtp_host", "Its server for sending (SMTP)", (same and current.smtp_host) or f"smtp.{domain}")
@@ -86,7 +86,10 @@ def ask_verifier(home: Home, settings: Settings, mailbox: Mailbox, *, asks: bool
     current = settings.values.mail.verified_by
     if not asks:
         if not current:
-            raise UsageError("Set mail.verified_by first: which server verifies the senders of this mailbox's mail.")
+            raise UsageError(
+                "Which server verifies the senders of its mail? `assistant config set mail.verified_by NAME` says it, "
+                "and without --password-stdin you are asked. Nothing was changed."
+            )
         return current
     trial = networks.settings_with_answers(settings, "mail", mailbox.keys, mailbox.password)
     found = current or asyncio.run(networks.find_mail_verifier(trial))
