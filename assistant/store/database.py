@@ -32,28 +32,14 @@ from assistant.store.files import (
     sync_directory,
     sync_file,
 )
+from assistant.store.pragmas import CONNECTION, READER_CACHE, WRITER, WRITER_CACHE
 from assistant.store.replicated import change_checkpoint_mark, is_replicated
 from assistant.store.rows import clean_text, format_time, insert_sql, stored_row, update_sql
 from assistant.store.schema.versions import require_current_schema, require_known_schema
 from assistant.store.sqlite_errors import DATA_KEPT, explain_error, translated_errors, unreadable_rows_explained
 
-_BUSY_MILLISECONDS = 5000
 _STATEMENTS = 256
 _COPIED = 1 << 18
-# Pages in the WAL until a commit moves them into the database, which takes tens of milliseconds: SQLite's own 1,000 are
-# 16 turns. `checkpoint` does it every few minutes, while nobody waits.
-_CHECKPOINT_PAGES = 8_000
-_SETUP = (
-    "PRAGMA journal_mode = WAL",
-    "PRAGMA synchronous = FULL",
-    "PRAGMA fullfsync = ON",
-    "PRAGMA checkpoint_fullfsync = ON",
-    "PRAGMA journal_size_limit = 16777216",
-    f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}",
-)
-_EACH = (f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}", "PRAGMA foreign_keys = ON", "PRAGMA temp_store = MEMORY")
-# A daemon keeps some ten connections open for years, each with its cache; the OS caches the file anyway.
-_WRITER_CACHE, _READER_CACHE = "PRAGMA cache_size = -2048", "PRAGMA cache_size = -1024"
 
 SqlParameters = Sequence[Any]
 T = TypeVar("T")
@@ -90,18 +76,18 @@ class Database:
     def open_reader(cls, path: Path) -> Database:
         """Open read-only, concurrently with a writer. Raises `StoreError` if it does not exist."""
         try:
-            return cls._connected(path, "ro", (*_EACH, _READER_CACHE))
+            return cls._connected(path, "ro", (*CONNECTION, READER_CACHE))
         except StoreError as error:
             if getattr(error.__cause__, "sqlite_errorcode", 0) != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise
         # An interrupted first write to a new database must be rolled back by a writable connection.
         cls._connected(path, "rw", ("PRAGMA schema_version",)).close()
-        return cls._connected(path, "ro", (*_EACH, _READER_CACHE))
+        return cls._connected(path, "ro", (*CONNECTION, READER_CACHE))
 
     @classmethod
     def open_unmigrated(cls, path: Path) -> Database:
         """Open an existing database for writing without migrating. Raises `StoreError`."""
-        return cls._connected(path, "rw", (*_SETUP, *_EACH, _WRITER_CACHE))
+        return cls._connected(path, "rw", (*WRITER, *CONNECTION, WRITER_CACHE))
 
     @classmethod
     def _connected(cls, path: Path, mode: str, setup: Sequence[str]) -> Database:
