@@ -89,7 +89,7 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return (yield from _move_minutes(plain[: minutes.start()], 30 if minutes["half"] else 15, items, context))
     if not times.pieces and _OTHER_HALF.search(fold(plain)):
         return (yield from _move_half_a_day(plain, items, context, now))
-    snoozes = says("snooze", fold(text))
+    snoozes = says("snooze", fold(text)) and not says("all", fold(text))
     pool = items if snoozes else not_done(items)
     targets = find_targets(text, pool, context, times)
     if snoozes and not content_words(text):

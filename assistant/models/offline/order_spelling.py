@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
@@ -120,10 +121,19 @@ class OrderForm:
 
 
 @dataclass(frozen=True, slots=True)
+class Wording:
+    """What is said in a wording of its own, and its plain one, with the parts that the pattern names in braces."""
+
+    pattern: re.Pattern[str]
+    plain: str
+
+
+@dataclass(frozen=True, slots=True)
 class OrderForms:
     """What `order_forms.toml` holds."""
 
     forms: tuple[OrderForm, ...]
+    wordings: tuple[Wording, ...]
     imperatives: Mapping[str, Mapping[str, str]]  # by language
     words: Mapping[str, str]
     slips: Mapping[str, frozenset[str]]  # words by what they are with a letter less
@@ -155,6 +165,12 @@ def read_forms() -> OrderForms:
             )
             for row in data["form"]
         ),
+        tuple(
+            Wording(
+                lazy_regex(join_fragments("order_forms", "wording", row["pattern"], data["fragments"])), row["plain"]
+            )
+            for row in data["wording"]
+        ),
         {language: pairs(text) for language, text in irregular.items()},
         words,
         {short: frozenset(whole) for short, whole in slips.items()},
@@ -171,6 +187,7 @@ def spell_order(text: str) -> str:
         plain = plain[interjection.end() :]
     if wanted := _WANTED.match(fold(plain)):
         plain = f"{'ich will' if plain[1:2] == 'a' else _WANTS[plain[0].lower()]}{plain[wanted.end() :]}"
+    plain = word_plainly(_WORDS.sub(lambda match: _spelled(match[0]), plain))
     plain = _WAKE_UP_CALL.sub("alarm", plain)
     plain = _SHORT_DAY.sub(lambda match: f"{match['before']}{_DAY_NAMES[match['day'].lower()]}", plain)
     plain = _SHORT_DAYS_IN_ROW.sub(_spell_days, plain)
@@ -180,7 +197,7 @@ def spell_order(text: str) -> str:
     plain = _DAY_TO_DAY_ROMANCE.sub(r"\g<before> du \g<old> au \g<new>", plain)
     plain = _DOTTED_HOUR.sub(r"\g<before>\g<hour>:\g<minute>", plain)
     plain = _DO_HOUR.sub(r"\1 at ", plain)
-    plain = _FROM_TO.sub(_from_to, _WORDS.sub(lambda match: _spelled(match[0]), plain))
+    plain = _FROM_TO.sub(_from_to, plain)
     end = _END.search(plain)
     bare = (plain[: end.start()] if end else plain).lstrip("¿¡ ")
     folded = fold(bare)
@@ -190,6 +207,18 @@ def spell_order(text: str) -> str:
     for form in read_forms().forms:
         if match := form.pattern.fullmatch(folded):
             return " ".join(_as_order(form, bare, match).split())
+    return plain
+
+
+def word_plainly(plain: str) -> str:
+    """What is said in a wording of `order_forms.toml`, in its plain one."""
+    for wording in read_forms().wordings:
+        if match := wording.pattern.search(fold(plain)):
+            parts = {
+                name: plain[match.start(name) : match.end(name)] for name, text in match.groupdict().items() if text
+            }
+            words = wording.plain.format_map(defaultdict(str, parts))
+            plain = " ".join(f"{plain[: match.start()]}{words}{plain[match.end() :]}".split())
     return plain
 
 

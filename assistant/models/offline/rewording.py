@@ -18,8 +18,9 @@ _ARTICLE = r"(?:(?:the|an?|la|le|les|el|los|las|die|der|das|den|dem|du|des|de la
 _NEW_NAMES = tuple(
     lazy_regex(pattern)
     for pattern in (
-        r"(?:rename|reword|renomme\w*|renombra\w*|benenne?|umbenenne?n?|nenne?|cambia\w*|change)\s+(?P<old>.+?)\s+"
-        r"(?:to say|to read|to|as|into|in|en|a|por|zu)\s+(?P<new>.+?)(?: um)?$",
+        r"\b(?:rename|reword|change)\s+(?P<old>.+?)\s+(?:to say|to read|to|as|into)\s+(?P<new>.+)$",
+        r"(?:renomme\w*|renombra\w*|benenne?|umbenenne?n?|nenne?|cambia\w*|change)\s+(?P<old>.+?)\s+"
+        r"(?:in|en|a|por|zu|to)\s+(?P<new>.+?)(?: um)?$",
         r"(?:replace|ersetze?|remplace[rz]?|sustituye|reemplaza|swap)\s+(?P<old>.+?)\s+"
         r"(?:with|by|for|durch|mit|par|por|con)\s+(?P<new>.+)$",
         r"(?:statt|anstatt|anstelle|instead of|au lieu de|en vez de|en lugar de)\s+(?P<old>.+?)\s+"

@@ -32,6 +32,7 @@ from assistant.models.offline.order_signs import (
 )
 from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day, tells_of_cancelled
 from assistant.models.offline.plans import PlanContext, find_last_changed
+from assistant.models.offline.remark_forms import intent_of_remark, is_off_for_done
 from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
 
@@ -48,12 +49,17 @@ _A_NEW_ALARM = lazy_regex(
     r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
 )
 # "todo: clear the gutters" is no order to clear.
-_HEADS_TODO = lazy_regex(r"^(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s? ?: ?\S")
+_HEADS_TODO = lazy_regex(
+    r"^(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s? ?: ?\S"
+    r"|^(?:(?:two|three|zwei|drei|deux|trois|dos|tres|\d) )?(?:things|choses|trucs|cosas|sachen|dinge)"
+    r"(?: (?:to do|a faire|por hacer|zu tun|zu erledigen)) ?: ?\S"
+)
 _BACK_ON = lazy_regex(
     r"\b(?:back on|back (?:on)?to|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again)|wieder (?:auf"
     r"|drauf|rein)|remets?"
     r"|rajoute\w*|otra vez (?:a|en)|de nuevo (?:a|en)|vuelve a (?:poner|anadir)\w*)\b"
 )
+_ONCE_MORE = lazy_regex(r"\b(?:again|once more|noch ?mal|encore une fois|otra vez)\b")
 # That something said before was wrong.
 _MISTAKEN = lazy_regex(
     r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt"
@@ -140,6 +146,8 @@ def _intent_at_once(it: _Sentence) -> str:
         return "drop"
     if names_swap(it.text, it.waiting):
         return "rename"
+    if remark := intent_of_remark(it.text, it.times, it.waiting, it.context):
+        return remark
     if says("not_due", it.folded) and any(item.due and item.kind == "todo" for item in it.waiting):
         return "undated"
     return ""
@@ -175,7 +183,7 @@ def _intent_of_rest(it: _Sentence) -> str:
     if not (named or asks) and it.likeliest in ("drop", "move", "complete", "ask") and _PUT_ON_LIST.match(it.folded):
         return "add"
     if named and says("off_list", it.folded) and not says("mark", it.folded) and not says("relist", it.folded):
-        return "drop"
+        return "complete" if is_off_for_done(it.text) else "drop"
     heading = read_cues().patterns["list_heading"].match(it.folded)
     if named and heading and says("drop", it.folded[heading.end() :]):
         return "drop"
@@ -191,7 +199,8 @@ def _intent_of_rest(it: _Sentence) -> str:
         return "complete"
     if not asks and it.likeliest in TOLD and _has_done(it.text, it.folded, named, it.waiting):
         return "complete"
-    if not asks and SAME_AGAIN.search(it.folded) and it.times.of_kind("day"):
+    once_more = SAME_AGAIN.search(it.folded) or (_ONCE_MORE.search(it.folded) and says("same_hour", it.folded))
+    if not asks and once_more and it.times.of_kind("day") and not says("move", it.folded):
         return "remind"
     if not asks and _moves(
         it.folded, it.text, it.times, named, it.waiting, it.context, it.likeliest, corrects=it.corrects
