@@ -16,7 +16,9 @@ from pathlib import Path
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
-from assistant.models.offline.cues import fold, read_cues
+from assistant.core.time_language import N
+from assistant.core.time_readers import number_of
+from assistant.models.offline.cues import fold, read_cues, says_any
 from sleep.rules.pattern_files import join_fragments
 
 FORMS_FILE = Path(__file__).with_name("order_forms.toml")
@@ -100,6 +102,9 @@ _DOTTED_HOUR = lazy_regex(
 )
 # In German, "do" is a day.
 _DO_HOUR = lazy_regex(r"\b(can|could|only|just|rather|then|we|i|can't|cannot) do (?=\d)", re.IGNORECASE)
+# Reminders come at whole minutes: "90 seconds" are two.
+_SECONDS = lazy_regex(rf"\b(?P<number>{N})[- ]?(?P<unit>seconds?|secs?|sekunden?|secondes?|segundos?)\b", re.IGNORECASE)
+_MINUTES = {"sek": "Minuten", "seg": "minutos"}
 _WAKE_UP_CALL = lazy_regex(r"\bwake[- ]?up (?:call|alarm)\b", re.IGNORECASE)
 _COUNTDOWN = lazy_regex(r"(?:compte à rebours|cuenta atr[aá]s|countdown|eieruhr|chrono)", re.IGNORECASE)
 _END = lazy_regex(r"[\s?!.]*\Z")
@@ -189,6 +194,8 @@ def spell_order(text: str) -> str:
         plain = f"{'ich will' if plain[1:2] == 'a' else _WANTS[plain[0].lower()]}{plain[wanted.end() :]}"
     plain = word_plainly(_WORDS.sub(lambda match: _spelled(match[0]), plain))
     plain = _WAKE_UP_CALL.sub("alarm", plain)
+    if says_any(("timer", "set_reminder"), fold(plain)):
+        plain = _SECONDS.sub(_in_minutes, plain)
     plain = _SHORT_DAY.sub(lambda match: f"{match['before']}{_DAY_NAMES[match['day'].lower()]}", plain)
     plain = _SHORT_DAYS_IN_ROW.sub(_spell_days, plain)
     plain = _TODO_DAY.sub(lambda match: f"{match['before']}{_DAY_NAMES[match['day'].lower()]}", plain)
@@ -220,6 +227,11 @@ def word_plainly(plain: str) -> str:
             words = wording.plain.format_map(defaultdict(str, parts))
             plain = " ".join(f"{plain[: match.start()]}{words}{plain[match.end() :]}".split())
     return plain
+
+
+def _in_minutes(match: re.Match[str]) -> str:
+    minutes = max(1, -(-number_of(match["number"]) // 60))
+    return f"{minutes} {_MINUTES.get(match['unit'].lower()[:3], 'minutes')}"
 
 
 def _spell_days(match: re.Match[str]) -> str:
@@ -320,6 +332,7 @@ _NAMED = lazy_regex(
     r"|mets|ajoute|note|pon|mete|anade|apunta)"
     r"|,? (?:with|mit|avec|con|containing|dedans|heißt|heisst)\b|(?(called)\s*$|(?!)))(?: hei(?:ß|ss)t)?"
 )
+_TO_AT_END = lazy_regex(r"\b(?:to|on|onto|auf|sur|a|en)\Z")
 _LIST_BEFORE = lazy_regex(r"\blist[ea]?\s*\Z")
 
 
@@ -329,7 +342,9 @@ def spell_lists(text: str, known: Collection[str]) -> str:
     match = _NAMED.search(fold(text))
     if match and any(match[name] for name in ("made", "new", "called", "heading")):
         name = text[match.start("name") : match.end("name")].replace(" ", "-")
-        text = f"{text[: match.start()]}add on the {name} list{text[match.end() :]}"
+        before = text[: match.start()]
+        adds = "" if _TO_AT_END.search(fold(before)) else "add on "
+        text = f"{before}{adds}the {name} list{text[match.end() :]}"
     names = sorted({fold(name) for name in known if name}, key=len, reverse=True)
     if not names:
         return text

@@ -13,7 +13,7 @@ from assistant.core.time_pieces import FoundTimes
 from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.lists import without_lists
-from assistant.models.offline.matching import ListedItem, count_hits, matching, words_of
+from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words, words_of
 from assistant.models.offline.plans import PlanContext, changed_right_before
 from assistant.models.offline.targets import content_words
 
@@ -64,6 +64,12 @@ _IS_THERE = lazy_regex(
     r"|^(?:ah |vaya )?(?:al final |resulta que )?(?:todavia|aun) (?:tenemos|tengo|queda|quedan|hay)\b"
 )
 
+_BACK_ON = lazy_regex(
+    r"\b(?:back on|back (?:on)?to|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again)|wieder (?:auf"
+    r"|drauf|rein)|remets?"
+    r"|rajoute\w*|otra vez (?:a|en)|de nuevo (?:a|en)|vuelve a (?:poner|anadir)\w*)\b"
+)
+
 
 def points_at_there(text: str) -> bool:
     """Whether a sentence only points at what is there, and says that it is done or was to be otherwise."""
@@ -74,6 +80,21 @@ def points_at_there(text: str) -> bool:
 def is_off_for_done(text: str) -> bool:
     """Whether what comes off a list does so because it is done."""
     return _OFF_FOR_DONE.search(fold(text)) is not None
+
+
+def was_not_done(text: str, waiting: Sequence[ListedItem], done: Sequence[ListedItem]) -> bool:
+    """Whether somebody says that they have not done what only a ticked to-do names: "didn't buy the tea after all"."""
+    words = subject_words(without_lists(text)) if done and says("not_done", fold(text)) else []
+    if not words or "?" in text or matching(words, waiting):
+        return False
+    found = matching(words, done)
+    return len(found) == 1 and len(words) <= count_hits(words, found[0]) + 1
+
+
+def is_back(text: str, waiting: Sequence[ListedItem], done: Sequence[ListedItem]) -> bool:
+    """Whether a thing that was ticked off goes back on its list: "the milk went bad, put it back on"."""
+    words = subject_words(without_lists(text)) if done and _BACK_ON.search(fold(text)) else []
+    return bool(words) and "?" not in text and len(matching(words, done)) == 1 and not matching(words, waiting)
 
 
 def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem], context: PlanContext) -> str:
@@ -88,6 +109,9 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
         return "remind"
     if just_set and times.pieces and not content_words(text) and _WAS_TO_BE.match(folded):
         return "move"
+    named = matching(content_words(text), waiting) if times.of_kind("before") else []
+    if len(named) == 1 and named[0].kind == "reminder" and not times.of_kind("clock", "day", "repeat"):
+        return "" if "?" in text else "move"  # "remind me of the notary an hour before"
     return "move" if _goes_on_for(text, folded, times, waiting, just_set=just_set) else ""
 
 
