@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,8 @@ def export_session(session: str, generation: int | None, form: str, output: Path
     with open_home_stores(settings) as stores:
         chosen = session_reader(settings, stores).get_generation(session, generation).generation
         lines: Iterator[str]
-        records = stores.generations.records_of_generation(chosen.session, chosen.number)
+        said: Counter[bool] = Counter()
+        records = _counted(stores.generations.records_of_generation(chosen.session, chosen.number), said)
         if form == "jsonl":
             lines = (MessageItem.model_validate(record).model_dump_json() for record in records)
         else:
@@ -64,8 +66,15 @@ def export_session(session: str, generation: int | None, form: str, output: Path
                 print_text(line)
             return
         _write(output, lines)
-    count = pluralize(chosen.messages, "message")
+    count = pluralize(said[True], "message")
     print_remark(f"{chosen.session}, number {chosen.number}: {count} written to {output}.")
+
+
+def _counted(records: Iterable[LogRecord], said: Counter[bool]) -> Iterator[LogRecord]:
+    """The records, and of those that were read, how many are messages."""
+    for record in records:
+        said[is_said(record.kind, record.role, record.content)] += 1
+        yield record
 
 
 def _write(output: Path, lines: Iterable[str]) -> None:
@@ -78,6 +87,12 @@ def _write(output: Path, lines: Iterable[str]) -> None:
         raise HomeError(f"{output} exists already. Nothing was written; name another file.") from None
     except OSError as error:
         raise HomeError(f"{output} was not written: {error.strerror}.") from None
+
+
+def is_said(kind: object, role: object, content: object) -> bool:
+    """Whether a record counts as a message in what exports and imports tell: words of a person or of the assistant, as
+    an import elsewhere adds them, and no tool's call or result."""
+    return kind == "message" and role in ("user", "assistant") and isinstance(content, str) and bool(content.strip())
 
 
 def markdown_lines(records: Iterable[LogRecord], generation: Generation, zone: ZoneInfo) -> Iterator[str]:

@@ -24,7 +24,7 @@ from urllib.parse import quote, unquote
 
 import click
 
-from assistant.cli.exports import markdown_lines
+from assistant.cli.exports import is_said, markdown_lines
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.output import json_result, print_text
 from assistant.commands.table import Item
@@ -134,7 +134,7 @@ def _write_all(settings: Settings, stores: Stores, target: _Target) -> dict[str,
         records = list(transfer.records(session))
         if not records:
             continue
-        sessions, messages = sessions + 1, messages + sum(record.kind == "message" for record in records)
+        sessions, messages = sessions + 1, messages + sum(is_said(r.kind, r.role, r.content) for r in records)
         name = quote(session, safe=":").replace(":", "%3A")
         target.write(f"sessions/{name}.jsonl", _lines(transfer.to_json(record) for record in records))
         for generation in stores.generations.list_generations(session):
@@ -256,7 +256,7 @@ def import_home(settings: Settings, path: Path) -> HomeExport:
             for key in transfer.parents_first(by_key):
                 rows = source.read_lines(by_key[key])
                 transfer.add_records(key, rows, now)
-                messages += sum(row.get("kind") == "message" for row in rows)
+                messages += sum(is_said(row.get("kind"), row.get("role"), row.get("content")) for row in rows)
             for table in TABLES:
                 if f"tables/{table}.jsonl" in source.names:
                     transfer.add_rows(table, source.read_lines(f"tables/{table}.jsonl"))

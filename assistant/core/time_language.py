@@ -141,7 +141,9 @@ _ORDINAL = "|".join(NTHS.values())
 # Durations: "1 h 30", "20 min", "two and a half hours"; and in idiomatic words.
 LENGTH = (
     rf"(?P<dnumber>{N})(?P<andhalf2>einhalb| and a half|[.,]5|½)?\s?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
-    r"(?:\s?(?:min|mins|minutes?|minuten|minutos?)\b)?|(?P<andhalf> and a half| y media| et demie))?"
+    r"(?:\s?(?:min|mins|minutes?|minuten|minutos?)\b)?"
+    rf"|\s(?:and|und|et|y) (?P<more2>{_WORDS})\s(?:min|mins|minutes?|minuten|minutos?)\b"
+    r"|(?P<andhalf> and a half| y media| et demie))?"
 )
 SPOKEN_LENGTH = (
     r"(?:(?P<half>half (?:an )?hour|(?:einer? |eine |'?ner? )?halben? stunde|(?:une )?demie?-?\s?heure|media hora)"
@@ -192,7 +194,10 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         rf"\b(?:{_EVERY} (?:months?|monat|mois|mes(?:es)?)|monthly|monatlich|mensuellement|mensualmente),? (?:on |am |le |el |the |a |dia )*(?P<date2>{_NTH})(?!\w)",
     ),
     ("yearly", rf"\b{_EVERY}(?= (?:the |am |le |el )?\d{{1,2}}(?:st|nd|rd|th|er|\.)?(?: of| de)? (?:{MONTH})\b)"),
-    ("biweekly", rf"\b(?:un|el|los) (?P<biweekday>{DAY}) (?:sur deux|si,? (?:y )?(?:el )?otro no)\b"),
+    (
+        "biweekly",
+        rf"\b(?:un|el|los) (?P<biweekday>{DAY}) (?:sur deux|si,? (?:y )?(?:el )?otro no)\b|\bcada (?:dos|segundo) (?P<biweekday2>{DAY})\b",
+    ),
     (
         "half_hourly",
         rf"\b{_EVERY} (?:half (?:an )?hour|halbe stunde|demi-?\s?heures?|media hora)\b",
@@ -205,6 +210,8 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "weekly",
         rf"\b(?:{_EVERY}|on|les|los) (?:(?P<step>other|second|zweiten?|\d{{1,2}}(?:\.|nd|rd|th)?) )?(?P<days>{DAY_LIST})",
     ),
+    # "le mardi et le jeudi", which with one day alone may be the next one
+    ("weekly", rf"\b(?P<step>(?!x)x)?(?P<days>le {DAY}(?:(?:,| et|, et) le {DAY})+)(?= (?:a|vers|des) \d)"),
     ("weekly", rf"\b(?P<step>(?!x)x)?(?P<days>(?:{DAY}{AND})*(?:{_PLURAL_DAY})(?:{AND}{DAY})*)(?!\w)"),
     (
         "weekly",

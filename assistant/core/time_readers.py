@@ -30,6 +30,7 @@ _MONTHS = [lazy_regex(words) for words in MONTH_NAMES]
 _HOLIDAYS = [(month, day, lazy_regex(rf"\b(?:{names})\b")) for month, day, names in HOLIDAYS]
 _DAY_NAMES = {code: lazy_regex(rf"\b(?:{DAYS[code]}|{SHORT_DAYS[code]})\b") for code in DAYS}
 _MORE_OF = lazy_regex(rf"\b({N}) (?:more|extra|further|weitere|mehr|autres|mas) (?={ANY_UNIT})")
+_ANOTHER = lazy_regex(rf"\b(?:another|an extra|otr[oa]) (?={ANY_UNIT}\b)")
 _TWO_WORDS = lazy_regex(r"\b(twenty|forty) (?=five\b)")
 _LENGTH = lazy_regex(rf"(?<!\w){LENGTH}(?!\w)")
 _SPOKEN_LENGTH = lazy_regex(rf"\b{SPOKEN_LENGTH}\b")
@@ -120,6 +121,7 @@ def find_length(text: str) -> TimePiece | None:
     """Return the duration that `text` mentions: "for 20 minutes", "1 h 30"."""
     folded = _TWO_WORDS.sub(r"\1-", fold_text(text))
     folded = _MORE_OF.sub(lambda match: f"{match[1]:>{len(match[0]) - 1}} ", folded)
+    folded = _ANOTHER.sub(lambda match: f"{'one':>{len(match[0]) - 1}} ", folded)
     match = _SPOKEN_LENGTH.search(folded) or _LENGTH.search(folded)
     return _read_delta(match) if match else None
 
@@ -134,7 +136,7 @@ def _read_delta(match: re.Match[str]) -> TimePiece:
     if not _group(match, "dunit"):
         return TimePiece("delta", match.start(), match.end(), days=7)
     number, unit = number_of(_group(match, "dnumber")), _unit_of(_group(match, "dunit"))
-    more, half = int(_group(match, "more") or 0), bool(_group(match, "andhalf"))
+    more, half = number_of(_group(match, "more") or "0"), bool(_group(match, "andhalf"))
     return _length("delta", match, number, unit, more, half=half)
 
 
@@ -333,7 +335,7 @@ READERS = {
     "weekday": _read_weekday,
     "part": _read_part,
     "span": _read_span,
-    "biweekly": lambda match: _rule(match, f"FREQ=WEEKLY;INTERVAL=2;BYDAY={_weekday_of(match['biweekday'])}"),
+    "biweekly": lambda match: _rule(match, f"FREQ=WEEKLY;INTERVAL=2;BYDAY={_weekday_of(_group(match, 'biweekday'))}"),
     "half_hourly": lambda match: _rule(match, "FREQ=MINUTELY;INTERVAL=30"),
     "month_end": _read_month_end,
     "holiday": _read_holiday,

@@ -28,7 +28,8 @@ from assistant.core.text import STOP_WORDS, distinct_words, fold_text
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.model import LIMITS, next_calls
-from assistant.models.offline.parse import AboutMe, DoOrder, Question, parse_sentence
+from assistant.models.offline.parse import parse_sentence
+from assistant.models.offline.requests import AboutMe, DoOrder, Question
 from sleep.rules.sentences import Sentence, split_sentences
 
 _LOOKED_AT = 8_000

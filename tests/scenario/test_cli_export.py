@@ -71,11 +71,15 @@ def test_an_export_as_a_zip_is_the_same_in_one_file(tmp_path: Path) -> None:
 
 def test_an_export_comes_into_a_home_that_has_talk_as_archived_conversations(tmp_path: Path) -> None:
     home, other = tmp_path / "home", tmp_path / "other"
-    for place, words in ((home, "My sister is called Berta."), (other, "I have a boat.")):
+    # An order calls a tool: its call and its result are no messages, for an export as for an import.
+    for place, words in ((home, "My sister is called Berta. Add milk to my list."), (other, "I have a boat.")):
         assert run_in_process(place, "chat", "-m", words, **OFFLINE).returncode == 0
-    assert run_in_process(home, "export", str(tmp_path / "one")).returncode == 0
+    exported = json.loads(run_in_process(home, "export", str(tmp_path / "one"), "--json").out)
     report = json.loads(run_in_process(other, "import", str(tmp_path / "one"), "--json").out)
     assert (report["source"], report["conversations"], report["rejected"]) == ("jsonl", 1, [])
+    assert report["messages"] == exported["messages"] == 2
+    written = run_in_process(home, "sessions", "export", "main", "-o", str(tmp_path / "main.md"))
+    assert "2 messages written" in written.out + written.err
     assert "Nothing new" in run_in_process(other, "import", str(tmp_path / "one")).out
     assert "I have a boat." in run_in_process(other, "sessions", "export", "main").out
 

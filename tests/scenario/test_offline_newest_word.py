@@ -142,3 +142,33 @@ async def test_what_was_put_right_in_another_language_holds_after_a_sleep(tmp_pa
         assert current == ["Nein, der Zahnarzt ist am Mittwoch.", "Nein, meine Schwester wohnt in Mailand."]
         assert "Rome" not in (tmp_path / "MEMORY.md").read_text()
         assert "Mittwoch" in await ask(running, "When is my dentist?")
+
+
+async def test_the_name_that_was_told_is_known_and_a_feeling_is_none(tmp_path: Path) -> None:
+    async with run_app(tmp_path / "home", model=OfflineModel()) as running:  # type: ignore[arg-type]
+        assert "You are called Lena." in await ask(running, "Hi, I am Lena")
+        assert "called" not in await ask(running, "I am tired")
+        assert "You are called Lena." in await ask(running, "what is my name?")
+        await ask(running, "nenn mich Tom")
+        assert "You are called Tom." in await ask(running, "wie heiße ich?")
+
+
+async def test_another_number_is_done_instead_and_what_was_told_is_put_right_where_it_has_a_number(
+    tmp_path: Path,
+) -> None:
+    async with run_app(tmp_path / "home", model=OfflineModel()) as running:  # type: ignore[arg-type]
+        for text in ("My desk is number 12", "I drink tea", "add: wash the car", "add: buy milk"):
+            await ask(running, text)
+        await ask(running, "what's on my list?")
+        assert "My desk is number 12" in await ask(running, "No, number 7")
+        await ask(running, "done with 1")
+        answer = await ask(running, "No, number 2")
+        assert answer.startswith("Completed: 2")
+        todos = running.app.stores.todos.list_todos("owner", include_done=True)
+        assert [(todo.text, todo.done, todo.due) for todo in sorted(todos, key=lambda todo: todo.id)] == [
+            ("wash the car", False, None),
+            ("buy milk", True, None),
+        ]
+        await ask(running, "remind me at 9 pm to call Ann")
+        answer = await ask(running, "No, number 9")
+        assert "Nothing is changed" in answer

@@ -52,10 +52,11 @@ from assistant.models.offline.plans import (
     read_items,
     refuse,
 )
+from assistant.models.offline.remark_forms import is_off_for_done, points_at_there
 from assistant.models.offline.rewording import names_swap, rename
 from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
 from assistant.models.offline.targets import content_words
-from assistant.models.offline.undo import reopen, undo
+from assistant.models.offline.undo import do_to_other, other_number, reopen, undo
 
 # From these chances on, nothing of what the person has would change it.
 _SURELY_NEW = {"cannot": 0.9, "add": 0.9, "remind": 0.9}
@@ -132,6 +133,10 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
     """Raises `OtherAnswer` for a statement or a question about what was told."""
     if says("undo", fold(text)) and (changed_right_before(context) or not says("drop", fold(text))):
         return (yield from undo(text, (), context))
+    if (number := other_number(text)) is not None:
+        if not changed_right_before(context):
+            raise OtherAnswer  # what was told is put right
+        return (yield from do_to_other(number, (yield from read_items(context)), context))
     if corrects and not content_words(
         text
     ):  # "no, on Thursday" is about what was just said, and about nothing before it
@@ -199,7 +204,7 @@ def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, st
 
 def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
     """The orders of a sentence that gives several, each with all that is said until the next begins; else the whole."""
-    if NOT_BUT.search(fold(text)) and names_swap(text, items):
+    if is_off_for_done(text) or (NOT_BUT.search(fold(text)) and names_swap(text, items)):
         return [text]
     ends = [match.span() for match in _BETWEEN_ORDERS.finditer(text)]
     if not 0 < len(ends) <= _MOST_PARTS:
@@ -239,7 +244,8 @@ def _stands_alone(part: str, intent: str, items: Sequence[ListedItem]) -> bool:
 
 def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext, *, corrects: bool = False) -> Plan:
     mistaken = admits_mistake(text) and changed_right_before(context)  # "mixed up the days, it's Monday"
-    if (tells_without_subject(text) or only_tells_of_new(text)) and not (mistaken or names_item(text, items)):
+    points = mistaken or points_at_there(text) or names_item(text, items)
+    if (tells_without_subject(text) or only_tells_of_new(text)) and not points:
         raise OtherAnswer
     ranked = rank_intents(text, items)
     first = intent_of_form(text, items, context, ranked[0][0], corrects=corrects)

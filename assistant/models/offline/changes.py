@@ -40,7 +40,8 @@ from assistant.models.offline.targets import (
 
 _PARTS = lazy_regex(r"\s*[,;.!]\s+")
 _MISSING = lazy_regex(
-    r"\b(?:not|didn'?t|isn'?t|missing|nicht|kein\w*|fehl\w*|pas|manque\w*|reste\w*|no|falta\w*|queda\w*)\b"
+    r"\b(?:not|didn'?t|isn'?t|missing|nicht|kein\w*|fehl\w*|pas|manque\w*|reste\w*|no|falta\w*|queda\w*"
+    r"|still (?:to|open|left|outstanding|needs?)|noch (?:offen|zu|ubrig)|encore a|pendiente)\b"
 )
 _HAS = lazy_regex(r"\b(?:got|have|hab\w*|haben|tengo|tenemos|ai|a|avons|pris|bought)\b")
 _PARTICIPLE_AT_END = lazy_regex(r"\b\w{2,}(?:ed|ought|t|en|e|ee|es|ad[oa]s?|id[oa]s?)[\s.!]*$")
@@ -51,9 +52,10 @@ _SHOPPING_DONE = lazy_regex(
     r"|j'ai (?:fait|fini)|on a (?:fait|fini)|ya (?:he hecho|hice)) (?:all )?(?:the|my|our|les|la) (?:shopping"
     r"|groceries|food shop|courses|compra)"
     r"(?: already| now)?$"
-    r"|^(?:the|my|die|der|les|la) (?:food )?(?:shopping|groceries|einkaufe?|courses|compra)(?:'s| is| are| ist"
+    r"|^(?:(?:the|my|die|der|les|la) )?(?:food )?(?:shopping|groceries|einkaufe?|courses|compra)(?:'s| is| are| ist"
     r"| sind| sont| esta)?"
-    r"(?: (?:all|now|already|schon|deja|ya))* (?:done|bought|finished|erledigt|fertig|gemacht|faites?|finies?"
+    r"(?: (?:all|now|already|schon|komplett|ganz|completely|toutes|toda|deja|ya))*"
+    r" (?:done|bought|finished|erledigt|fertig|gemacht|faites?|finies?"
     r"|hecha|lista)$"
 )
 _RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
@@ -83,7 +85,9 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         targets = Targets(chosen if len(kinds) == 1 else [], all_meant=True)
     else:
         # Only what comes again can be left out once.
-        pool = [item for item in not_done(items) if item.often or not says("leaves_out", fold(text))]
+        pool = [
+            item for item in not_done(items) if item.often or item.kind == "todo" or not says("leaves_out", fold(text))
+        ]
         targets = find_targets(text, pool, context, times, may_keep=True)
     if says("resets", fold(text)) and any(list_names(text)):
         targets = _whole_list(text, not_done(items))
@@ -106,7 +110,7 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         and (skipped := skip_one(found[0], times, context.now)) is not None
     ):
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
-    if says("leaves_out", fold(text)):
+    if says("leaves_out", fold(text)) and found[0].kind == "reminder":
         return f"{ONLY_THE_NEXT}: {describe_item(found[0])}"
     return (yield from _take_away(found, "remove"))
 
@@ -172,14 +176,14 @@ def _whole_list(text: str, todos: Sequence[ListedItem]) -> Targets:
 
 def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """To-dos are ticked off; a reminder of what is done need not come, unless it comes again and again."""
-    if numbers := numbers_named(text):
-        return describe_todos((yield from call_tool("manage_todo_list", action="complete", ids=numbers)))
+    todos = [item for item in not_done(items) if item.kind == "todo"]
+    if numbers := numbers_named(text) or _numbers_like_days(text, todos, find_times(text), context.now):
+        return describe_todos((yield from call_tool("manage_todo_list", action="complete", ids=list(numbers))))
     if (says("asks", fold(text)) or text.endswith("?")) and not says("mark", fold(text)):
         raise OtherAnswer(asks=True)  # "did I buy the milk" asks
     there = not_done(items)
     if not says("except", fold(text)) and not says("all", fold(text)):  # "got the milk, but there was no bread"
         text = _without_missing(_without_missing_side(text))
-    todos = [item for item in there if item.kind == "todo"]
     targets = find_targets(text, todos, context, find_times(text), may_keep=True)
     if (not targets or _SHOPPING_DONE.match(fold(text).strip(" .!"))) and says_whole_list_done(text):
         targets = _whole_list(text, todos)

@@ -84,6 +84,13 @@ _BETWEEN_ITEMS = lazy_regex(
 )
 
 
+# Things that are called by two: "salt and vinegar crisps".
+_ONE_THING = lazy_regex(
+    r"\b(?:salt and vinegar|cheese and onion|mac and cheese|fish and chips|gin and tonic|bangers and mash"
+    r"|sweet and sour|half and half|head and shoulders|cookies and cream|rum and raisin|ben and jerry'?s"
+    r"|salz und pfeffer(?= ?chips)|sour cream and onion)\b",
+    re.IGNORECASE,
+)
 _SAME_LISTS = (
     frozenset(
         [
@@ -144,6 +151,7 @@ _DUE = lazy_regex(
 _POINTS_TO_IT = lazy_regex(
     r"(?:(?:pon|echa|agrega|anade|apunta|anota|mete|metese|suma|incluye)(?:me|se)?l[oae]s?|(?:mets|note|ajoute|rajoute|inscris)-l[ea]s?)"
     r"(?: (?:porf\w*|stp|ahi|tambien|aussi|please))?"
+    r"|(?:and |so )?(?:it|that|they|those|this|these) (?:should |needs? to |has to |have to )?(?:goes?|belongs?)"
     # "tu les inscris ?", "¿los apuntas?", "schreibst du die auf?"
     r"|¿?(?:tu )?(?:me |nous |nos )?(?:les?|la|los|las|lo)"
     r" (?:inscri|note|met|ajoute|rajoute|apunt|pon|anot|agreg|anad|ech)\w*"
@@ -301,7 +309,8 @@ def split_items(text: str, *, freely: bool) -> list[str]:
         parts = re.split(r"(?i)\s+(?:and|und|et|y)\s+", text)
         parts = parts if len(parts) > 1 and all(len(part.split()) == 1 for part in parts) else [text]
     else:
-        parts = _BETWEEN_ITEMS.split(text)
+        kept = _ONE_THING.sub(lambda match: match[0].replace(" ", "\0"), text)
+        parts = [part.replace("\0", " ") for part in _BETWEEN_ITEMS.split(kept)]
     parts = [tidy_item(each) for part in parts for each in _two_tasks(part)]
     return [part for part in parts if part] or [text]
 

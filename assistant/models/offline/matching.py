@@ -34,6 +34,8 @@ _SAME_THINGS = {
 # A number in English, and a thing in French.
 _OVEN = lazy_regex(r"\b(?:le|du|au|un|mon) four\b")
 # "Bin" is a German verb, and a thing behind an English article.
+# To tick off in French, and a car in Spanish.
+_CAR = lazy_regex(r"\b(?:el|del|al|un|mi|nuestro|este) coche\b")
 _BIN = lazy_regex(r"\b(?:the|my|our|a|wheelie|green|brown|black|blue) bin\b")
 # Words for one thing, in four languages.
 _SYNONYMS = (
@@ -118,6 +120,8 @@ def subject_words(text: str) -> list[str]:
         no_names -= {"four"}
     if _BIN.search(fold(plain)):
         no_names -= {"bin"}
+    if _CAR.search(fold(plain)):
+        no_names -= {"coche"}
     words = [w for w in words_of(plain) if not set(w.split("-")) <= no_names and not w.isdigit() and len(w) > 1]
     return list(dict.fromkeys(words))
 

@@ -39,6 +39,9 @@ from assistant.models.offline.targets import (
 
 # An hour that is written as such is one of twenty-four; "4:30" without a word beside it may be of twelve.
 _OF_24 = lazy_regex(r"\d ?h\b|uhr|\b(?:0\d|\d\d):\d|heures?|horas?")
+_CLOCK_MARK = lazy_regex(
+    r"\d[:.h]\d\d|\d ?(?:[ap]m|h|uhr)\b|\b(?:o'clock|noon|midi|mediodia|heures?|half past|quarter)\b"
+)
 _BARE_HOUR = lazy_regex(r"(?<![\w:.])(\d{1,2})(?![\w:.%]|\s*(?:eggs|kg|km|euro|min))")
 _LAST_HOUR = lazy_regex(
     rf"(?<!\bno )(?<!\bquarter )(?<!\bfive )(?<!\bten )(?<!\btwenty )\b(?:to|auf|à|a|um|at|sur|a las|make (?:it"
@@ -89,7 +92,7 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return (yield from _move_minutes(plain[: minutes.start()], 30 if minutes["half"] else 15, items, context))
     if not times.pieces and _OTHER_HALF.search(fold(plain)):
         return (yield from _move_half_a_day(plain, items, context, now))
-    snoozes = says("snooze", fold(text))
+    snoozes = says("snooze", fold(text)) and not says("all", fold(text))
     pool = items if snoozes else not_done(items)
     targets = find_targets(text, pool, context, times)
     if snoozes and not content_words(text):
@@ -180,7 +183,10 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
                 minutes=length.minutes, days=length.days
             )
             return (yield from _set(item, at, bool(length.minutes), ""))
-    if not times.pieces and (hour := _BARE_HOUR.search(folded)) and not says("snooze", folded):
+    if item.kind == "todo" and not times.has_day and times.has_clock and not _CLOCK_MARK.search(folded):
+        raise OtherAnswer  # "make that two" is how many
+    is_hour = item.kind == "reminder" and not says("snooze", folded)
+    if not times.pieces and is_hour and (hour := _BARE_HOUR.search(folded)):
         times = find_times(f"at {hour[1]}")
     if not times.pieces and says("snooze", folded) and item.kind == "reminder":
         return (yield from call_tool("change_reminder", id=item.id, when="in 10 minutes"))

@@ -34,7 +34,8 @@ _GREETING = lazy_regex(
 )
 # One more of what was just set.
 SAME_AGAIN = lazy_regex(
-    r"\b(?:(?:the )?same (?:again|thing)(?: again)?|once more|one more time"
+    r"^(?:the )?same (?=tomorrow|on |at |for |next |every )"
+    r"|\b(?:(?:the )?same (?:again|thing)(?: again)?|once more|one more time"
     r"|(?:noch ?(?:ein)?mal )?(?:das (?:gleiche|selbe)|dasselbe)(?: noch ?(?:ein)?mal)?"
     r"|(?:encore )?(?:la m[eê]me chose|pareil)(?: encore)?|(?:otra vez )?lo mism(?:o|ito)(?: otra vez)?)\b",
     re.IGNORECASE,

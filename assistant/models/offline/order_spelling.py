@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
-from assistant.models.offline.cues import fold, read_cues
+from assistant.core.time_language import N
+from assistant.core.time_readers import number_of
+from assistant.models.offline.cues import fold, read_cues, says_any
 from sleep.rules.pattern_files import join_fragments
 
 FORMS_FILE = Path(__file__).with_name("order_forms.toml")
@@ -99,6 +102,9 @@ _DOTTED_HOUR = lazy_regex(
 )
 # In German, "do" is a day.
 _DO_HOUR = lazy_regex(r"\b(can|could|only|just|rather|then|we|i|can't|cannot) do (?=\d)", re.IGNORECASE)
+# Reminders come at whole minutes: "90 seconds" are two.
+_SECONDS = lazy_regex(rf"\b(?P<number>{N})[- ]?(?P<unit>seconds?|secs?|sekunden?|secondes?|segundos?)\b", re.IGNORECASE)
+_MINUTES = {"sek": "Minuten", "seg": "minutos"}
 _WAKE_UP_CALL = lazy_regex(r"\bwake[- ]?up (?:call|alarm)\b", re.IGNORECASE)
 _COUNTDOWN = lazy_regex(r"(?:compte à rebours|cuenta atr[aá]s|countdown|eieruhr|chrono)", re.IGNORECASE)
 _END = lazy_regex(r"[\s?!.]*\Z")
@@ -120,10 +126,19 @@ class OrderForm:
 
 
 @dataclass(frozen=True, slots=True)
+class Wording:
+    """What is said in a wording of its own, and its plain one, with the parts that the pattern names in braces."""
+
+    pattern: re.Pattern[str]
+    plain: str
+
+
+@dataclass(frozen=True, slots=True)
 class OrderForms:
     """What `order_forms.toml` holds."""
 
     forms: tuple[OrderForm, ...]
+    wordings: tuple[Wording, ...]
     imperatives: Mapping[str, Mapping[str, str]]  # by language
     words: Mapping[str, str]
     slips: Mapping[str, frozenset[str]]  # words by what they are with a letter less
@@ -155,6 +170,12 @@ def read_forms() -> OrderForms:
             )
             for row in data["form"]
         ),
+        tuple(
+            Wording(
+                lazy_regex(join_fragments("order_forms", "wording", row["pattern"], data["fragments"])), row["plain"]
+            )
+            for row in data["wording"]
+        ),
         {language: pairs(text) for language, text in irregular.items()},
         words,
         {short: frozenset(whole) for short, whole in slips.items()},
@@ -171,7 +192,10 @@ def spell_order(text: str) -> str:
         plain = plain[interjection.end() :]
     if wanted := _WANTED.match(fold(plain)):
         plain = f"{'ich will' if plain[1:2] == 'a' else _WANTS[plain[0].lower()]}{plain[wanted.end() :]}"
+    plain = word_plainly(_WORDS.sub(lambda match: _spelled(match[0]), plain))
     plain = _WAKE_UP_CALL.sub("alarm", plain)
+    if says_any(("timer", "set_reminder"), fold(plain)):
+        plain = _SECONDS.sub(_in_minutes, plain)
     plain = _SHORT_DAY.sub(lambda match: f"{match['before']}{_DAY_NAMES[match['day'].lower()]}", plain)
     plain = _SHORT_DAYS_IN_ROW.sub(_spell_days, plain)
     plain = _TODO_DAY.sub(lambda match: f"{match['before']}{_DAY_NAMES[match['day'].lower()]}", plain)
@@ -180,7 +204,7 @@ def spell_order(text: str) -> str:
     plain = _DAY_TO_DAY_ROMANCE.sub(r"\g<before> du \g<old> au \g<new>", plain)
     plain = _DOTTED_HOUR.sub(r"\g<before>\g<hour>:\g<minute>", plain)
     plain = _DO_HOUR.sub(r"\1 at ", plain)
-    plain = _FROM_TO.sub(_from_to, _WORDS.sub(lambda match: _spelled(match[0]), plain))
+    plain = _FROM_TO.sub(_from_to, plain)
     end = _END.search(plain)
     bare = (plain[: end.start()] if end else plain).lstrip("¿¡ ")
     folded = fold(bare)
@@ -191,6 +215,23 @@ def spell_order(text: str) -> str:
         if match := form.pattern.fullmatch(folded):
             return " ".join(_as_order(form, bare, match).split())
     return plain
+
+
+def word_plainly(plain: str) -> str:
+    """What is said in a wording of `order_forms.toml`, in its plain one."""
+    for wording in read_forms().wordings:
+        if match := wording.pattern.search(fold(plain)):
+            parts = {
+                name: plain[match.start(name) : match.end(name)] for name, text in match.groupdict().items() if text
+            }
+            words = wording.plain.format_map(defaultdict(str, parts))
+            plain = " ".join(f"{plain[: match.start()]}{words}{plain[match.end() :]}".split())
+    return plain
+
+
+def _in_minutes(match: re.Match[str]) -> str:
+    minutes = max(1, -(-number_of(match["number"]) // 60))
+    return f"{minutes} {_MINUTES.get(match['unit'].lower()[:3], 'minutes')}"
 
 
 def _spell_days(match: re.Match[str]) -> str:
@@ -291,6 +332,7 @@ _NAMED = lazy_regex(
     r"|mets|ajoute|note|pon|mete|anade|apunta)"
     r"|,? (?:with|mit|avec|con|containing|dedans|heißt|heisst)\b|(?(called)\s*$|(?!)))(?: hei(?:ß|ss)t)?"
 )
+_TO_AT_END = lazy_regex(r"\b(?:to|on|onto|auf|sur|a|en)\Z")
 _LIST_BEFORE = lazy_regex(r"\blist[ea]?\s*\Z")
 
 
@@ -300,7 +342,9 @@ def spell_lists(text: str, known: Collection[str]) -> str:
     match = _NAMED.search(fold(text))
     if match and any(match[name] for name in ("made", "new", "called", "heading")):
         name = text[match.start("name") : match.end("name")].replace(" ", "-")
-        text = f"{text[: match.start()]}add on the {name} list{text[match.end() :]}"
+        before = text[: match.start()]
+        adds = "" if _TO_AT_END.search(fold(before)) else "add on "
+        text = f"{before}{adds}the {name} list{text[match.end() :]}"
     names = sorted({fold(name) for name in known if name}, key=len, reverse=True)
     if not names:
         return text

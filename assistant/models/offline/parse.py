@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
 from assistant.core.dataclass import dataclass
@@ -22,7 +22,7 @@ from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, says
 from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.lists import list_names
-from assistant.models.offline.mood import tells_what_was_done
+from assistant.models.offline.mood import is_order, tells_what_was_done
 from assistant.models.offline.order_signs import (
     asks_for_reminder,
     commands,
@@ -36,8 +36,20 @@ from assistant.models.offline.order_signs import (
     tells_need,
     tells_unless_named,
 )
-from assistant.models.offline.order_spelling import spell_order
+from assistant.models.offline.order_spelling import spell_order, word_plainly
+from assistant.models.offline.own_name import asks_own_name, told_name
 from assistant.models.offline.plain_forms import has_plain_form
+from assistant.models.offline.requests import (
+    AboutMe,
+    Correction,
+    DoOrder,
+    Note,
+    PlainRequest,
+    Question,
+    Request,
+    Say,
+    UseTool,
+)
 from assistant.models.offline.sums import answer_sum
 from assistant.models.offline.targets import content_words
 from assistant.search.query import asks_about_assistant
@@ -64,70 +76,11 @@ _TAKES_BACK = lazy_regex(
     r"|ach nein)[,.:;!–-]+ (?=\S)",
     re.IGNORECASE,
 )
+# "Note to self: ring the bank", of which "note to self: the code is 4711" is none.
+_MEMO = lazy_regex(r"^(?:note|memo|reminder) to (?:self|myself) ?[:,-] ?", re.IGNORECASE)
 _BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Say:
-    """An answer that needs nothing looked up."""
-
-    text: str
-    is_small_talk: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class UseTool:
-    """One tool call, its result shown as it is."""
-
-    tool: str
-    arguments: Mapping[str, str | int]
-    needs: str  # what cannot be reached without the tool, as in "files"
-    lead: str = ""  # stands before the result
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    is_task: bool = False  # sounds like something to be done
-    is_doubtful: bool = False  # has the form of an order
-    is_command: bool = False  # has the mood of one
-    is_likely: bool = True  # reads like something told
-    is_plain: bool = True  # and has no sign that anything was to change
-    names_item: bool = True  # or may: what the person has was not read
-    plain_unless_named: str = ""  # it is plain where these words name no reminder and no to-do that is there
-
-
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """Something that replaces what was told before."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question about what was said."""
-
-    text: str
-    role: Literal["user", "assistant"] = "user"  # whose words are searched
-    topic: bool = False  # everything about it, rather than one answer
-
-
-@dataclass(frozen=True, slots=True)
-class AboutMe:
-    """What is known of the person at all."""
-
-
-@dataclass(frozen=True, slots=True)
-class DoOrder:
-    """Something to do about reminders, to-dos or the agenda, or that can't be done; `otherwise` is what the sentence is
-    where nothing that the person has fits the order."""
-
-    text: str
-    otherwise: Say | UseTool | Note | Correction | Question | AboutMe
-
-
-PlainRequest = Say | UseTool | Note | Correction | Question | AboutMe
-Request = DoOrder | PlainRequest
 PhraseRows = tuple[tuple[Mapping[str, Any], tuple[re.Pattern[str], ...]], ...]
 
 
@@ -191,7 +144,9 @@ def parse_message(text: str) -> tuple[Request, ...]:
         is_plain = any(isinstance(one, DoOrder) for one in work) or all(note.is_plain for note in notes)
         open_words = [note.plain_unless_named for note in notes if not note.is_plain]
         commanded = doubtful and any(note.is_command for note in notes)
-        note = Note(any(n.is_task for n in notes), doubtful, commanded, all(n.is_likely for n in notes), is_plain)
+        told = next((note.name for note in notes if note.name), "")
+        is_task, is_likely = any(n.is_task for n in notes), all(n.is_likely for n in notes)
+        note = Note(is_task, doubtful, commanded, is_likely, is_plain, name=told)
         work = [replace(note, plain_unless_named=" ".join(open_words) if all(open_words) else ""), *work]
     return tuple(work[:_MOST_REQUESTS]) or tuple(requests[:1])
 
@@ -283,9 +238,13 @@ def _may_be_told(request: DoOrder) -> bool:
 def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     """What one sentence asks for."""
     phrases = read_phrases()
-    sentence = replace(sentence, text=_TAKES_BACK.sub("no, ", sentence.text))
+    sentence = _in_plain_words(sentence)
     plain = phrases.patterns["courtesy_behind"].sub("", sentence.text.replace("’", "'"), count=1).strip(_ENDS)
     bare = phrases.patterns["courtesy_before"].sub("", plain, count=1)
+    if name := told_name(sentence.text):
+        return Note(name=name)
+    if asks_own_name(plain) and (sentence.has_question_mark or says("asks", fold(plain)) or sentence.is_question):
+        return as_question(bare)
     order = spell_order(sentence.text)
     if result := answer_sum(sentence.text):
         return Say(result)
@@ -323,6 +282,14 @@ def note_of(text: str) -> Note:
     told = needed or is_likely_told(text)
     note = Note(needed, commanded or may_be_meant(text), commanded, told, only_tells(text) and not needed)
     return replace(note, plain_unless_named=text if not note.is_plain and tells_unless_named(text) else "")
+
+
+def _in_plain_words(sentence: Sentence) -> Sentence:
+    text = _TAKES_BACK.sub("no, ", sentence.text)
+    plain = word_plainly(text) if len(text) <= _LONGEST_SENTENCE else text
+    if (memo := _MEMO.match(plain)) and is_order(plain[memo.end() :]):
+        plain = f"todo: {plain[memo.end() :]}"
+    return replace(sentence, text=plain, own_text=blank_quotations(plain) if plain != text else sentence.own_text)
 
 
 def parse_clause(clause: str) -> Request:

@@ -71,6 +71,10 @@ _GERMAN_DAY = lazy_regex(r"\b(?:heute?|(?:uber)?morgen|\w+tag|mittwoch|am|bis|zu
 _CAPITAL = lazy_regex(r"(?<= )[A-ZÄÖÜ][^\W\d_]*(?:en|ern|eln)$")
 # "Vire celui de vendredi", "die von heute schieben"
 _POINTS = lazy_regex(r"\b(?:celui|celle|ceux|celles)\b|^(?:von|vom) ")
+# "What do I have to get done by Friday", which asks.
+_ASKS_FOR_ALL = lazy_regex(
+    r"^(?:and |so |ok |et |und |y )?(?:what|which|was|welche\w*|que|qu'est[- ]ce que|quoi|quelles?|cuales)\b"
+)
 # What stands before a day, and belongs to it.
 _BY = lazy_regex(
     r"(?:\b(?:by|before|until|no later than|at the latest|the|end of|bis|vor|spätestens|zum|avant|pour|d'ici(?: à)?"
@@ -153,7 +157,9 @@ def duty_by_day(text: str, now: datetime | None) -> tuple[str, str] | None:
         return None
     if match is None and not (_is_infinitive(times) and len(times.words.split()) <= _MOST_WORDS):
         return None
-    if names_list(text) or says_any(_WANTS_REMINDER, fold(text)):
+    if names_list(text) or says_any(_WANTS_REMINDER, fold(text)) or _ASKS_FOR_ALL.match(fold(text)):
+        return None
+    if match is None and says("drop", fold(text)):
         return None
     thing = _thing_to_do(times, duty)
     if not thing or says("to_be_somewhere", fold(thing)) or _POINTS.search(fold(thing)) or says("amend", fold(text)):

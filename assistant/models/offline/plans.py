@@ -43,6 +43,10 @@ _NOT_UNDERSTOOD = "I did not understand what it is about. Nothing was changed; s
 _RELATES = lazy_regex(
     r"\b(?:after|before|since|until|till|nach|vor|seit|bis|apres|avant|depuis|jusqu\w*|despues|antes|desde|hasta)\b"
 )
+_NUMBERED = lazy_regex(
+    r"(?:#|\b(?:number|nos?\.?|nummer|nr\.?|num[eé]ros?|n[uú]meros?) )\d{1,9}(?: (?:and|und|et|y) \d{1,9})?\b",
+    re.IGNORECASE,
+)
 CHANGED = lazy_regex(r"Reminder (\d+) is (set|changed|cancelled)")
 
 
@@ -197,4 +201,5 @@ def numbers_named(text: str) -> list[int]:
     if _RELATES.search(fold(text)):
         return []
     numbers = list(dict.fromkeys(map(int, re.findall(r"\d{1,18}", text))))
-    return numbers if not subject_words(without_lists(text)) and not find_times(text).pieces else []
+    plain = _NUMBERED.sub(" ", text)  # "number 2" is no hour
+    return numbers if not subject_words(without_lists(plain)) and not find_times(plain).pieces else []

@@ -19,7 +19,9 @@ from assistant.core.quoting import QuotedMessage
 from assistant.core.text import STOP_WORDS, distinct_words, fold_text, lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.matching import is_same, subject_words, words_of
-from assistant.models.offline.parse import Correction, Note, as_statement, is_statement, parse_clause, read_phrases
+from assistant.models.offline.parse import as_statement, is_statement, parse_clause, read_phrases
+from assistant.models.offline.requests import Correction, Note
+from assistant.models.offline.undo import other_number
 from assistant.search.query import base_form
 from assistant.search.spelling import nearest_word
 from sleep.rules.classifier import classify_word
@@ -40,6 +42,10 @@ _MOST_ON_TOPIC = 5
 _KINDS = ("colour", "number", "time", "name", "place")
 _HEADLINE = 3
 _NAME = lazy_regex(r"[^\W\d_]{2,}")
+
+
+# What "no, number 7" may put right.
+_SAYS_NUMBER = lazy_regex(r"\d|\b(?:number|nummer|num[eé]ro|n[uú]mero)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +131,8 @@ def find_replaced_statement(message: str, correction: str, quotes: Iterable[Quot
     replaced = next((quote for quote in told if _supersedes(correction, quote.text, corrects=True)), None)
     if replaced is not None or not told:
         return replaced
+    if other_number(message) is not None:
+        return next((quote for quote in told if _SAYS_NUMBER.search(quote.text)), None)
     if corrects_last(message, told[0].text):
         return told[0]
     parsed = _parse_question(to_english(correction))

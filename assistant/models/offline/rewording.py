@@ -18,8 +18,9 @@ _ARTICLE = r"(?:(?:the|an?|la|le|les|el|los|las|die|der|das|den|dem|du|des|de la
 _NEW_NAMES = tuple(
     lazy_regex(pattern)
     for pattern in (
-        r"(?:rename|reword|renomme\w*|renombra\w*|benenne?|umbenenne?n?|nenne?|cambia\w*|change)\s+(?P<old>.+?)\s+"
-        r"(?:to say|to read|to|as|into|in|en|a|por|zu)\s+(?P<new>.+?)(?: um)?$",
+        r"\b(?:rename|reword|change)\s+(?P<old>.+?)\s+(?:to say|to read|to|as|into)\s+(?P<new>.+)$",
+        r"(?:renomme\w*|renombra\w*|benenne?|umbenenne?n?|nenne?|cambia\w*|change)\s+(?P<old>.+?)\s+"
+        r"(?:in|en|a|por|zu|to)\s+(?P<new>.+?)(?: um)?$",
         r"(?:replace|ersetze?|remplace[rz]?|sustituye|reemplaza|swap)\s+(?P<old>.+?)\s+"
         r"(?:with|by|for|durch|mit|par|por|con)\s+(?P<new>.+)$",
         r"(?:statt|anstatt|anstelle|instead of|au lieu de|en vez de|en lugar de)\s+(?P<old>.+?)\s+"
@@ -90,6 +91,11 @@ _MAKES = lazy_regex(r"\b(?:make|it'?s|should be|mach|es|mets|c'est|pon|es|sea)\b
 _LONGEST_SWAP = 60
 
 
+_MEANT = lazy_regex(
+    r"^(?:(?:no|nein|non|sorry|pardon|oops),? )*(?:(?:i mean(?:t)?|ich mein(?:t?e)?|je voulais dire|quise decir)"
+    r" (?P<new>[\w' -]{3,40})"
+    r"|(?P<new2>[\w' -]{3,40}?),? (?:i mean(?:t)?|mein(?:t?e)? ich|je voulais dire|quise decir))$"
+)
 # "The insurance, not the bank, correct that"
 _PUT_RIGHT = lazy_regex(
     r"[,;.]? +(?:so |and |please |bitte )*(?:fix|correct|change|update|korrigier\w*|ander\w*|corrige\w*"
@@ -113,7 +119,7 @@ _HAS_OTHER = lazy_regex(
 def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
     """Whether a sentence says words of a thing that is there, and which others are to be in their place."""
     plain = _plain(text)
-    swap = _find_swap(plain, items) or _find_new_name(plain, items)
+    swap = _find_swap(plain, items) or _find_new_name(plain, items) or _find_meant(plain, items)
     if swap is None or _HAS_OTHER.search(fold(text)):
         return False
     # It may be for another list.
@@ -133,7 +139,7 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     waiting = [item for item in items if not item.done]
     if (swap := _find_swap(plain, waiting)) is not None:
         return (yield from _reword(*swap))
-    if (renamed := _find_new_name(plain, waiting)) is not None:
+    if (renamed := _find_new_name(plain, waiting) or _find_meant(plain, waiting)) is not None:
         return (yield from _reword(*renamed))
     match = next((m for pattern in _NEW_NAMES if (m := pattern.search(folded))), None)
     if match is None:
@@ -154,6 +160,21 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
 def _is_hour(new: str) -> bool:
     """Whether it is an hour rather than other words: "change the taxi to 8", "a las 8"."""
     return new.strip(" .!").isdigit() and int(new.strip(" .!")) <= 24
+
+
+def _find_meant(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
+    """The one thing with a word that is said again and more of it: "i meant olive oil", of "order oil"."""
+    match = _MEANT.match(fold(plain))
+    if match is None or find_times(plain).pieces:
+        return None
+    group = "new" if match["new"] else "new2"
+    new, last = plain[match.start(group) : match.end(group)], match[group].split()[-1]
+    word = re.compile(rf"(?<!\w){re.escape(last)}(?!\w)")
+    found = [item for item in items if word.search(fold(item.text)) and match[group] not in fold(item.text)]
+    if len(found) != 1 or len(match[group].split()) < 2 or not _is_thing(match[group]):
+        return None
+    place = word.search(fold(found[0].text))
+    return (found[0], f"{found[0].text[: place.start()]}{new}{found[0].text[place.end() :]}") if place else None
 
 
 def _find_new_name(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:

@@ -32,6 +32,7 @@ from assistant.models.offline.order_signs import (
 )
 from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day, tells_of_cancelled
 from assistant.models.offline.plans import PlanContext, find_last_changed
+from assistant.models.offline.remark_forms import intent_of_remark, is_back, is_off_for_done, was_not_done
 from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
 
@@ -48,12 +49,16 @@ _A_NEW_ALARM = lazy_regex(
     r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
 )
 # "todo: clear the gutters" is no order to clear.
-_HEADS_TODO = lazy_regex(r"^(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s? ?: ?\S")
-_BACK_ON = lazy_regex(
-    r"\b(?:back on|back (?:on)?to|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again)|wieder (?:auf"
-    r"|drauf|rein)|remets?"
-    r"|rajoute\w*|otra vez (?:a|en)|de nuevo (?:a|en)|vuelve a (?:poner|anadir)\w*)\b"
+_HEADS_TODO = lazy_regex(
+    r"^(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s? ?: ?\S"
+    r"|^(?:(?:two|three|zwei|drei|deux|trois|dos|tres|\d) )?(?:things|choses|trucs|cosas|sachen|dinge)"
+    r"(?: (?:to do|a faire|por hacer|zu tun|zu erledigen)) ?: ?\S"
 )
+# "Add another milk"
+_ADDS_ANOTHER = lazy_regex(
+    r"^(?:please |pls |and |also )*add (?:another|one more|some more|more|an extra) (?!time|minute|hour)\w"
+)
+_ONCE_MORE = lazy_regex(r"\b(?:again|once more|noch ?mal|encore une fois|otra vez)\b")
 # That something said before was wrong.
 _MISTAKEN = lazy_regex(
     r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt"
@@ -87,7 +92,8 @@ _PUT_ON_LIST = lazy_regex(
     r"| porfa)*[.!]*$"
 )
 _BELONGS = lazy_regex(
-    r"\b(?:should (?:be|go)|belongs?|goes?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?|pertenecen?)\b"
+    r"\b(?:should (?:be|go)|belongs?|go(?:es)?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?"
+    r"|pertenecen?)\b"
 )
 
 
@@ -111,7 +117,7 @@ def intent_of_form(
     folded, times = fold(text), find_times(text)
     waiting = [item for item in items if not item.done]
     done = [item for item in items if item.done and item.kind == "todo"]
-    if _was_not_done(text, folded, waiting, done) or _is_back(text, folded, waiting, done):
+    if was_not_done(text, waiting, done) or is_back(text, waiting, done):
         return "reopen"
     sentence = _Sentence(text, folded, times, waiting, context, likeliest, corrects)
     return _intent_at_once(sentence) or _intent_of_rest(sentence)
@@ -140,6 +146,8 @@ def _intent_at_once(it: _Sentence) -> str:
         return "drop"
     if names_swap(it.text, it.waiting):
         return "rename"
+    if remark := intent_of_remark(it.text, it.times, it.waiting, it.context):
+        return remark
     if says("not_due", it.folded) and any(item.due and item.kind == "todo" for item in it.waiting):
         return "undated"
     return ""
@@ -151,7 +159,7 @@ def _intent_of_rest(it: _Sentence) -> str:
         tells_need(it.text.rstrip("? ")) and names_list(it.text) and not says("asks", it.folded)
     ):
         return "add"
-    if not asks and _is_for_list(it):
+    if not asks and (_is_for_list(it) or _heads_list(it)):
         return "add"
     if says("snooze", it.folded) and not content_words(it.text) and it.likeliest not in ("move", "ask"):
         return "move"
@@ -175,7 +183,7 @@ def _intent_of_rest(it: _Sentence) -> str:
     if not (named or asks) and it.likeliest in ("drop", "move", "complete", "ask") and _PUT_ON_LIST.match(it.folded):
         return "add"
     if named and says("off_list", it.folded) and not says("mark", it.folded) and not says("relist", it.folded):
-        return "drop"
+        return "complete" if is_off_for_done(it.text) else "drop"
     heading = read_cues().patterns["list_heading"].match(it.folded)
     if named and heading and says("drop", it.folded[heading.end() :]):
         return "drop"
@@ -191,7 +199,8 @@ def _intent_of_rest(it: _Sentence) -> str:
         return "complete"
     if not asks and it.likeliest in TOLD and _has_done(it.text, it.folded, named, it.waiting):
         return "complete"
-    if not asks and SAME_AGAIN.search(it.folded) and it.times.of_kind("day"):
+    once_more = SAME_AGAIN.search(it.folded) or (_ONCE_MORE.search(it.folded) and says("same_hour", it.folded))
+    if not asks and once_more and it.times.of_kind("day") and not says("move", it.folded):
         return "remind"
     if not asks and _moves(
         it.folded, it.text, it.times, named, it.waiting, it.context, it.likeliest, corrects=it.corrects
@@ -212,6 +221,18 @@ def _is_for_list(it: _Sentence) -> bool:
         return False
     plain = it.likeliest in ("ask", "statement") and not says_any(("states", "sense_drop", "forms"), it.folded)
     return bool(content_words(it.text)) and (runs_out or plain)
+
+
+def _heads_list(it: _Sentence) -> bool:
+    """Whether the name of a list stands before what it is to have: "shopping: eggs (free range), 2x butter"; or it is
+    ordered to add something, and nothing else."""
+    heading = read_cues().patterns["list_heading"].match(it.folded)
+    rest = it.folded[heading.end() :] if heading else ""
+    told = ("done", "sense_done", "sense_drop", "drop", "states", "show", "clear")
+    if rest and it.likeliest in (*TOLD, "ask") and not says_any(told, rest):
+        return bool(content_words(rest))
+    adds = _ADDS_ANOTHER.match(it.folded)
+    return adds is not None and not it.times.pieces and find_length(it.folded) is None
 
 
 def _is_there(thing: str, waiting: Sequence[ListedItem]) -> bool:
@@ -305,21 +326,6 @@ def _has_done(text: str, folded: str, named: Sequence[ListedItem], waiting: Sequ
     words = content_words(text)
     only_these = len(words) <= sum(count_hits(words, item) for item in found) + 1
     return bool(found) and says("perfect", folded) and only_these and all(item.kind == "todo" for item in found)
-
-
-def _was_not_done(text: str, folded: str, waiting: Sequence[ListedItem], done: Sequence[ListedItem]) -> bool:
-    """Whether somebody says that they have not done what only a ticked to-do names: "didn't buy the tea after all"."""
-    words = subject_words(without_lists(text)) if done and says("not_done", folded) else []
-    if not words or "?" in text or matching(words, waiting):
-        return False
-    found = matching(words, done)
-    return len(found) == 1 and len(words) <= count_hits(words, found[0]) + 1
-
-
-def _is_back(text: str, folded: str, waiting: Sequence[ListedItem], done: Sequence[ListedItem]) -> bool:
-    """Whether a thing that was ticked off goes back on its list: "the milk went bad, put it back on"."""
-    words = subject_words(without_lists(text)) if done and _BACK_ON.search(folded) else []
-    return bool(words) and "?" not in text and len(matching(words, done)) == 1 and not matching(words, waiting)
 
 
 def _says_done(text: str, named: Sequence[ListedItem]) -> bool:

@@ -26,20 +26,8 @@ from assistant.models.offline.cues import fold, says_any
 from assistant.models.offline.file_answers import answer_from_files, search_files
 from assistant.models.offline.matching import subject_words
 from assistant.models.offline.order_signs import commands, is_likely_told, may_be_request, tells_need
-from assistant.models.offline.parse import (
-    AboutMe,
-    Correction,
-    DoOrder,
-    Note,
-    Question,
-    Request,
-    Say,
-    UseTool,
-    as_question,
-    is_statement,
-    note_of,
-    read_phrases,
-)
+from assistant.models.offline.own_name import NAME_WORDS, asks_own_name, newest_name
+from assistant.models.offline.parse import as_question, is_statement, note_of
 from assistant.models.offline.plain_forms import only_tells_of_new
 from assistant.models.offline.plans import (
     EarlierCall,
@@ -57,7 +45,18 @@ from assistant.models.offline.ranking import (
     query_words,
 )
 from assistant.models.offline.remembered import MEMORY, find_remembered, read_memories
+from assistant.models.offline.requests import (
+    AboutMe,
+    Correction,
+    DoOrder,
+    Note,
+    Question,
+    Request,
+    Say,
+    UseTool,
+)
 from assistant.models.offline.told_days import find_told_day
+from assistant.models.offline.undo import other_number
 from sleep.rules.translate import to_english
 
 INTRODUCTION = (
@@ -123,6 +122,8 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
 def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep | str:
     """That it is kept, and on which day it stands in the agenda; and that nothing else was done, where it may have been
     meant as an order."""
+    if note.name:
+        return f"{_NOTED} You are called {_line(note.name)}."
     open_words = note.plain_unless_named
     is_plain = note.is_plain or bool(open_words and not names_earlier(open_words, context.earlier))
     reads = is_plain or not note.names_item
@@ -192,9 +193,10 @@ def _failure(result: str) -> str:
 
 
 def _answer(question: Question, results: Sequence[str], context: StepContext) -> ToolStep | str:
-    words = _words_to_search(question.text)
+    asks_name = question.role == "user" and asks_own_name(question.text)
+    words = list(NAME_WORDS) if asks_name else _words_to_search(question.text)
     if not words:
-        return _name_from_setup(question, context) or "Ask me with a word that was in it: a name, a place, a thing."
+        return "Ask me with a word that was in it: a name, a place, a thing."
     can_search, can_recall = "search_history" in context.tools, _can_recall(question, context)
     searched = int(can_search) + int(can_recall)
     if can_search and not results:
@@ -204,6 +206,8 @@ def _answer(question: Question, results: Sequence[str], context: StepContext) ->
     found = results[: int(can_search)]
     quotes = _quotes(found, context) if question.role == "user" else parse_quotes("\n".join(found))
     memories = read_memories(results[searched - 1]) if can_recall else []
+    if asks_name and (told := newest_name(quotes, context.message.name)):
+        return _quotation(f"You are called {_line(told[0])}. You told me on", told[1])
     ranked = find_remembered(question.text, quotes, memories, topic=question.topic)
     if question.role == "user" and "read_history" in context.tools and (first := _out_of_view(ranked, context)):
         if len(results) == searched:
@@ -265,7 +269,7 @@ def _with_following(first: QuotedMessage, quotes: Sequence[QuotedMessage], resul
 
 
 def _name_from_setup(question: Question, context: StepContext) -> str:
-    asked = context.person and read_phrases().patterns["own_name"].search(question.text)
+    asked = context.person and asks_own_name(question.text)
     return f"You are called {context.person}: that is the name you gave when you set me up." if asked else ""
 
 
@@ -280,7 +284,7 @@ def _correct(correction: Correction, results: Sequence[str], context: StepContex
     if meant := points_to(context.message.content, _quotes(results, context)):
         return _quotation(f"{_NOT_REPLACED} You told me on", meant)
     old = find_replaced_statement(context.message.content, correction.text, _quotes(results, context))
-    if old is None and len(words) < 2 and context.own_words:
+    if old is None and len(words) < 2 and context.own_words and other_number(context.message.content) is None:
         old = context.own_words[-1]
     if old is None:
         nothing = f"{_NOTED} I found nothing earlier that it replaces; from now on this counts. {_NOT_CHANGED}"

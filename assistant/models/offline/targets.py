@@ -55,11 +55,11 @@ _THING = (
 _PLACES = tuple(
     lazy_regex(rf"\b(?:{words})\b(?: {_THING})?")
     for words in (
-        "first|erste[nrs]?|premiere?|primer[oa]?",
-        "second|zweite[nrs]?|deuxieme|segund[oa]",
-        "third|dritte[nrs]?|troisieme|tercer[oa]?",
-        "fourth|vierte[nrs]?|quatrieme|cuart[oa]",
-        "fifth|funfte[nrs]?|cinquieme|quint[oa]",
+        "first|1st|erste[nrs]?|premiere?|1er|1ere|primer[oa]?",
+        "second|2nd|zweite[nrs]?|deuxieme|2e(?:me)?|segund[oa]",
+        "third|3rd|dritte[nrs]?|troisieme|3e(?:me)?|tercer[oa]?",
+        "fourth|4th|vierte[nrs]?|quatrieme|cuart[oa]",
+        "fifth|5th|funfte[nrs]?|cinquieme|quint[oa]",
     )
 )
 

@@ -5,7 +5,9 @@ What always holds: what cannot be restored as it was is said, and nothing is cha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import takewhile
 
 from assistant.core.quoting import parse_todos
@@ -25,6 +27,14 @@ from assistant.models.offline.plans import (
 )
 from assistant.models.offline.targets import content_words
 
+# "No, number 7": what was done to one thing is meant for another.
+_OTHER_NUMBER = lazy_regex(
+    r"(?:(?:no|nope|nein|nee|non|oops|ups|sorry|pardon|perdón|wait|not that one)[\s,.!:-]+)+"
+    r"(?:i mean(?:t)? |ich mein(?:t?e)? |je voulais dire |quise decir )?"
+    r"(?:(?:the|die|le|la|el) )?(?:number|nummer|nr\.?|num[eé]ro|n[uú]mero|no\.|#) ?(?P<number>\d{1,9})[\s.!]*",
+    re.IGNORECASE,
+)
+_AS_ORDER = '"done with 3", "delete 3".'
 _SET = lazy_regex(
     r'Reminder (?P<id>\d+) is (?:set|changed): "(?P<text>(?:[^"\\]|\\.)*)", (?:[^"]*?: )?\w+ (?P<due>\S+ \d\d:\d\d)'
 )
@@ -62,6 +72,43 @@ def undo(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         "I can't take that back: I only undo what I set, added or ticked off last. Nothing is changed. "
         "`/undo` takes the last exchange out of the conversation."
     )
+
+
+def other_number(text: str) -> int | None:
+    """The number of the thing that a correction names by nothing else: "no, number 7"."""
+    match = _OTHER_NUMBER.fullmatch(text.strip())
+    return int(match["number"]) if match else None
+
+
+def do_to_other(number: int, items: Sequence[ListedItem], context: PlanContext) -> Plan:
+    """What the turn right before did to one thing, taken back there and done to the one with this number."""
+    latest = replace(context, earlier=[call for call in context.earlier if call.is_latest])
+    last = next((call for call in reversed(latest.earlier) if _ids_of(call)), None)
+    if last is None or (back := _taken_back(last, context)) is None:
+        return (
+            f"I don't know what is to be done to number {number}. Nothing is changed; say it as an order: {_AS_ORDER}"
+        )
+    kind = "reminder" if last.tool == "cancel_reminder" else "to-do"
+    if not any(item.id == number and item.kind == kind.replace("-", "") and not item.done for item in items):
+        return f"There is no {kind} {number} that waits. Nothing is changed."
+    arguments = {"id": number} if last.tool == "cancel_reminder" else {**last.arguments, "ids": [number]}
+    yield from call_tool(back.tool, **back.arguments)
+    result = yield from call_tool(last.tool, **arguments)
+    return result if last.tool == "cancel_reminder" else describe_todos(result)
+
+
+def _ids_of(call: EarlierCall) -> list[int]:
+    """What one thing a call ticked off or took away."""
+    if call.tool == "cancel_reminder":
+        return [int(call.arguments["id"])]
+    ids = call.arguments.get("ids", ())
+    return list(ids) if len(ids) == 1 and call.arguments.get("action") in ("complete", "remove") else []
+
+
+def _taken_back(last: EarlierCall, context: PlanContext) -> ToolStep | None:
+    if last.arguments.get("action") == "complete":
+        return ToolStep("manage_todo_list", {"action": "reopen", "ids": list(last.arguments["ids"])})
+    return next(iter(_calls_that_restore(context)), None)
 
 
 def _restore(calls: Sequence[ToolStep | None]) -> Plan:

@@ -1,0 +1,136 @@
+"""What a short remark says of what is there, by its form: "the two are done", "that was supposed to be tomorrow",
+"turns out we have rice", "and again at ten". Pure.
+
+What always holds: such a form is about what the person has, or about what was just set, and sets nothing without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assistant.core.text import lazy_regex
+from assistant.core.time_pieces import FoundTimes
+from assistant.core.time_readers import find_length
+from assistant.models.offline.cues import fold, says, says_any
+from assistant.models.offline.lists import without_lists
+from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words, words_of
+from assistant.models.offline.plans import PlanContext, changed_right_before
+from assistant.models.offline.targets import content_words
+
+_DONE = r"(?:done|finished|erledigt|fertig|gemacht|fait(?:e?s?)|fini(?:e?s?)|hech[oa]s?|list[oa]s?|terminad[oa]s?)"
+_IS = r"(?: (?:are|is|ist|sind|c'est|est|sont|esta|estan|ya|have been|has been|all|now|schon|deja))*"
+# "The two are done", "la première est faite"
+_PLACES_DONE = lazy_regex(
+    r"^(?:both|beide[sn]?|alle zwei|les deux|amb[oa]s|l[oa]s dos|(?:the |die |der |das |le |la |el )?"
+    r"(?:first|second|third|erste|zweite|dritte|premiere?|deuxieme|troisieme|primer[oa]?|segund[oa]|tercer[oa]?)"
+    rf"(?: (?:one|to-?do|task|aufgabe|tache|tarea))?),?{_IS} {_DONE}[.!]*$"
+)
+# "I did number 2", "le 1 et le 3 c'est fait"
+_NUMBERS_DONE = lazy_regex(
+    r"^(?:i(?:'ve| have)? )?(?:did|done|finished|completed) (?:(?:numbers?|no\.?|#) ?)?"
+    r"\d{1,3}(?: ?(?:,|and|&) ?\d{1,3})*[.!]*$"
+    r"|^(?:(?:numbers?|nummer|numeros?|le|la|the|el) )?\d{1,3}(?:(?:,| and| und| et| y)(?: le| la| el)? \d{1,3})*,?"
+    rf"{_IS} {_DONE}[.!]*$"
+)
+# Another time for the same: "and again at 10".
+_ONCE_MORE_AT = lazy_regex(
+    r"^(?:and|und|et|y|then|dann) (?:also |auch |aussi )?"
+    r"(?:again|once more|noch ?(?:ein)?mal|encore|otra vez|de nuevo)\b"
+)
+_WAS_TO_BE = lazy_regex(
+    r"^(?:(?:no|nein|non|oops|sorry|oh|ach),? )?(?:(?:that|it|this)(?: one)? (?:was (?:supposed|meant) to be"
+    r"|should(?:'?ve| have) been|was for)|(?:das|es|die|der) (?:sollte|war)\b(?: doch| eigentlich)*"
+    r"|c'etait(?: pour)?|ca (?:devait etre|aurait du etre)|(?:eso |esto )?(?:era|tenia que ser|debia ser) para)\b"
+)
+# Off a list because it is done: "the hotel can come off my list, it's booked".
+_OFF_FOR_DONE = lazy_regex(
+    r"\b(?:it'?s|they'?re|that'?s|they are|it is) (?:all |already |now )?(?:bought|paid|done|sent|made|\w{3,}ed)\b"
+    r"|\b(?:that'?s|is) one (?:less|fewer|off)\b"
+)
+# "Rajoute cinq minutes au minuteur"
+_ADDS = lazy_regex(
+    r"^(?:please |bitte )?(?:r?ajoute|anade|suma|add|give|dale|pack)\w*\b"
+    r".* (?:to|on|onto|auf|zum|au|a la|al|a) ?(?:the|my|den|meinen|mon)?\b"
+)
+# There is enough of it: "turns out we have rice".
+_IS_THERE = lazy_regex(
+    r"^(?:oh|ah|ach|wait|tiens|vaya)?[ ,]*(?:(?:it )?turns out|it seems|looks like|apparently) (?:that )?"
+    r"(?:we|i)(?:'ve)?(?: still| already)? (?:have|got)\b"
+    r"|^(?:oh|ah|actually|wait)?[ ,]*(?:we|i)(?:'ve| have)?(?: actually)? (?:still (?:have|got)"
+    r"|(?:have|got) (?:still|plenty of|enough|loads of))\b"
+    r"|^(?:oh|ah|ach)?[ ,]*(?:wir|ich) hab(?:en?)? (?:ja |doch )?(?:noch|genug)\b"
+    r"|^(?:ah |tiens )?(?:finalement |en fait )?(?:on a|j'ai|nous avons|il y a|y a|il reste)"
+    r" (?:encore|assez|finalement)\b"
+    r"|^(?:ah |vaya )?(?:al final |resulta que )?(?:todavia|aun) (?:tenemos|tengo|queda|quedan|hay)\b"
+)
+
+_BACK_ON = lazy_regex(
+    r"\b(?:back on|back (?:on)?to|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again)|wieder (?:auf"
+    r"|drauf|rein)|remets?"
+    r"|rajoute\w*|otra vez (?:a|en)|de nuevo (?:a|en)|vuelve a (?:poner|anadir)\w*)\b"
+)
+
+
+def points_at_there(text: str) -> bool:
+    """Whether a sentence only points at what is there, and says that it is done or was to be otherwise."""
+    folded = fold(text)
+    return any(form.match(folded) for form in (_PLACES_DONE, _NUMBERS_DONE, _WAS_TO_BE))
+
+
+def is_off_for_done(text: str) -> bool:
+    """Whether what comes off a list does so because it is done."""
+    return _OFF_FOR_DONE.search(fold(text)) is not None
+
+
+def was_not_done(text: str, waiting: Sequence[ListedItem], done: Sequence[ListedItem]) -> bool:
+    """Whether somebody says that they have not done what only a ticked to-do names: "didn't buy the tea after all"."""
+    words = subject_words(without_lists(text)) if done and says("not_done", fold(text)) else []
+    if not words or "?" in text or matching(words, waiting):
+        return False
+    found = matching(words, done)
+    return len(found) == 1 and len(words) <= count_hits(words, found[0]) + 1
+
+
+def is_back(text: str, waiting: Sequence[ListedItem], done: Sequence[ListedItem]) -> bool:
+    """Whether a thing that was ticked off goes back on its list: "the milk went bad, put it back on"."""
+    words = subject_words(without_lists(text)) if done and _BACK_ON.search(fold(text)) else []
+    return bool(words) and "?" not in text and len(matching(words, done)) == 1 and not matching(words, waiting)
+
+
+def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem], context: PlanContext) -> str:
+    """The intent of a remark about what is there or was just set; "" for anything else."""
+    folded = fold(text)
+    if _PLACES_DONE.match(folded) or _NUMBERS_DONE.match(folded):
+        return "complete"
+    if _is_enough(text, folded, waiting):
+        return "drop"
+    just_set = changed_right_before(context)
+    if just_set and times.of_kind("clock") and _ONCE_MORE_AT.match(folded):
+        return "remind"
+    if just_set and times.pieces and not content_words(text) and _WAS_TO_BE.match(folded):
+        return "move"
+    named = matching(content_words(text), waiting) if times.of_kind("before") else []
+    if len(named) == 1 and named[0].kind == "reminder" and not times.of_kind("clock", "day", "repeat"):
+        return "" if "?" in text else "move"  # "remind me of the notary an hour before"
+    return "move" if _goes_on_for(text, folded, times, waiting, just_set=just_set) else ""
+
+
+def _is_enough(text: str, folded: str, waiting: Sequence[ListedItem]) -> bool:
+    """Whether somebody has what stands on a list to be bought."""
+    if not _IS_THERE.match(folded):
+        return False
+    named, words = matching(content_words(text), waiting), content_words(without_lists(text))
+    return len(named) == 1 and bool(named[0].list) and len(words) == count_hits(words, named[0])
+
+
+def _goes_on_for(text: str, folded: str, times: FoundTimes, waiting: Sequence[ListedItem], *, just_set: bool) -> bool:
+    """Whether what was just set comes so much later or earlier, or a timer runs for longer: "remind me an hour
+    earlier", "rajoute cinq minutes au minuteur"."""
+    length = find_length(folded)
+    if length is None or times.of_kind("clock", "day"):
+        return False
+    rest = content_words(f"{text[: length.start]} {text[length.end :]}")
+    if just_set and not rest and says("set_reminder", folded) and says_any(("later_by", "earlier_by"), folded):
+        return True
+    runs = any(item.kind == "reminder" and "~timer" in words_of(item.text) for item in waiting)
+    return runs and _ADDS.match(folded) is not None and says("timer", folded)
