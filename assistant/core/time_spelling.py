@@ -191,10 +191,18 @@ _DOTTED_CLOCK = lazy_regex(
     r" (\d{1,2})\.([0-5]\d)\b(?![.\d])",
     re.IGNORECASE,
 )
+# As telephones and timers write them: "in 5m", "timer for 90s", "1h30m". Elsewhere "5m" is a length of five metres.
+_SHORT_LENGTH = lazy_regex(
+    r"\b((?:in|dans|(?:timer|snooze)(?: it)?(?: for| of)?) )(\d{1,3}) ?([smdw])(?![\w'’.])", re.IGNORECASE
+)
+_SHORT_UNITS = {"s": "seconds", "m": "min", "d": "days", "w": "weeks"}
+_SHORT_TIMER = lazy_regex(r"\b(\d{1,3}) ?([sm])(?= timer\b)", re.IGNORECASE)
+_HOURS_AND_MINUTES = lazy_regex(r"\b(\d{1,2}) ?h ?(\d{1,2}) ?m(?![\w'’])", re.IGNORECASE)
 
 
 def spell_times(text: str) -> str:
     """Return the text with its times in the form that `time_language` reads."""
+    text = spell_lengths(text)
     text = _JOINED_DAYS.sub(r"\1 \2", _LONG_WORDS.sub(_without_slip, text))
     for pattern, number in _DAY_WORDS:
         text = pattern.sub(number, text)
@@ -210,6 +218,13 @@ def spell_times(text: str) -> str:
     return _BEFORE_HOUR.sub(
         lambda match: f"{_WHOLE_NAMES[match[match.lastindex or 1].lower()]} ", spell_days(text, weekly=True)
     )
+
+
+def spell_lengths(text: str) -> str:
+    """Return the text with "in 5m" as "in 5 min", "1h30m" as "1 h 30 min"."""
+    text = _SHORT_LENGTH.sub(lambda match: f"{match[1]}{match[2]} {_SHORT_UNITS[match[3].lower()]}", text)
+    text = _SHORT_TIMER.sub(lambda match: f"{match[1]} {_SHORT_UNITS[match[2].lower()]}", text)
+    return _HOURS_AND_MINUTES.sub(r"\1 h \2 min", text)
 
 
 def _by_fold(pattern: re.Pattern[str], text: str, replacement: Callable[[re.Match[str]], str]) -> str:

@@ -271,6 +271,28 @@ async def test_what_names_what_it_takes_the_place_of_is_the_answer() -> None:
     assert "third floor" not in reply.content
 
 
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ("Delete everything about my locker", "locker"),
+        ("please forget everything I said about the dentist", "dentist"),
+        ("Lösch alles über meine Katze", "katze"),
+        ("oublie tout sur le code", "code"),
+        ("borra todo sobre mi gato", "gato"),
+    ],
+)
+async def test_who_wants_all_of_something_erased_is_told_how_and_that_nothing_is_yet(said: str, what: str) -> None:
+    reply = await answers(user(said))
+    assert reply.content.startswith(f"Nothing is erased yet. `/forget {what}` shows")
+
+
+@pytest.mark.parametrize("said", ["delete everything about milk from my list", "forget everything about the reminder"])
+async def test_who_wants_something_off_a_list_is_not_told_to_erase(said: str) -> None:
+    assert (
+        "Nothing is erased yet" not in (await answers(user(said), "No reminder is set.", "To-do list: 0 open")).content
+    )
+
+
 async def test_another_word_for_the_same_thing_answers() -> None:
     reply = await answers(
         user("when do I take out the trash?"), "To-do list: 0 open", found((3, "The bins go out on Thursday."))

@@ -83,3 +83,16 @@ def test_the_day_of_a_to_do_is_told_apart(text: str, what: str, day: str) -> Non
 )
 def test_a_to_do_that_has_no_day_is_as_it_was_typed(text: str) -> None:
     assert split_due(text) == (text, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("tea in 5m", ("tea", "in 5 min")),
+        ("in 1h30m stretch", ("stretch", "in 1 h 30 min")),
+        ("call Ann in 3d", ("call Ann", "in 3 days")),
+        ("swim 50m", ("swim 50m", "")),
+    ],
+)
+def test_times_are_read_as_timers_write_them(text: str, parts: tuple[str, str]) -> None:
+    assert split_reminder(text) == parts

@@ -18,6 +18,7 @@ from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from assistant.core.time_language import N
 from assistant.core.time_readers import number_of
+from assistant.core.time_spelling import spell_lengths
 from assistant.models.offline.cues import fold, read_cues, says_any
 from sleep.rules.pattern_files import join_fragments
 
@@ -188,6 +189,7 @@ def spell_order(text: str) -> str:
     plain = " ".join(text.split()).replace("’", "'")
     if len(plain) > LONGEST_SENTENCE:
         return text
+    plain = spell_lengths(plain)
     if interjection := _INTERJECTION.match(fold(plain)):
         plain = plain[interjection.end() :]
     if wanted := _WANTED.match(fold(plain)):

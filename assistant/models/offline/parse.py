@@ -19,7 +19,7 @@ from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
 from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_pieces import find_times
-from assistant.models.offline.cues import fold, says
+from assistant.models.offline.cues import fold, read_cues, says
 from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.lists import list_names
 from assistant.models.offline.mood import is_order, tells_what_was_done
@@ -62,6 +62,10 @@ _MOST_REQUESTS = 8
 _LIKELY = 0.6
 _LONG_TEXT = 2000
 _LONGEST_SENTENCE = 400
+_ERASES_ABOUT = (
+    "Nothing is erased yet. `/forget {what}` shows what has these words, asks you, and then erases it from everything "
+    "that is stored."
+)
 _ENDS = " \t\n.!?…,。！？؟"
 _JOINING = lazy_regex(r"(?:oh |ach |ah )?(?:and|und|et|y|plus|oh and|ach und)\b", re.IGNORECASE)
 _COURTESY = lazy_regex(
@@ -250,6 +254,9 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
         return Say(result)
     if says("asks_what_was", fold(plain)):
         return as_question(bare)
+    erases = read_cues().patterns["erases_about"].search(fold(plain))
+    if erases and not names_what_orders_are_about(erases["what"]):
+        return Say(_ERASES_ABOUT.format(what=erases["what"]))
     if says("keeps_in_mind", fold(plain)) and not sentence.has_question_mark and not find_times(plain).pieces:
         return Note(is_task=True)
     if tells_what_was_done(plain) and not sentence.has_question_mark:
