@@ -207,6 +207,7 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
         "before_reference": [*(one[:8] for one in loot.memories), *(f"entry {one}" for one in loot.entries)],
         "texts": [[ASKED, *secrets]],
         "key": ["visit"],
+        "keys": [loot.deliveries],
         "now": [now],
         "at": [later],
         "after": [now - timedelta(days=9)],

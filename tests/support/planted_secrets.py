@@ -126,6 +126,7 @@ class ForeignIds:
     profiles: list[int]
     jobs: list[int]
     sessions: list[str]
+    deliveries: list[str]
 
 
 def foreign_ids(home: Path, session: str) -> ForeignIds:
@@ -145,6 +146,7 @@ def foreign_ids(home: Path, session: str) -> ForeignIds:
             column(character, "SELECT id FROM entity_profiles"),
             column(script, "SELECT id FROM jobs"),
             column(script, "SELECT DISTINCT key FROM sessions"),
+            column(script, "SELECT key FROM outbox"),
         )
     finally:
         script.close()
