@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
@@ -73,6 +73,7 @@ class RunningTurns:
         self.wake = asyncio.Event()  # set when a turn may be due
         self.pacer = Pacer(_STEPS_IN_A_ROUND)  # asked before the longer steps of turns, which take milliseconds
         self.accepts_turns = False  # from the first tick until shutdown
+        self.is_answering: Callable[[], bool] = lambda: False  # whether a request of the page or the web API runs
         self._beginning_count = 0  # turns whose context is being prepared
         self._paused: set[str] = set()
         self._waited_for: dict[str, asyncio.Task[None]] = {}
@@ -136,10 +137,10 @@ class RunningTurns:
             self._waited_for = {session: task for session, (_, task) in self.by_session.items()}
 
     def let_turns_pass(self) -> None:
-        """Wait, for a moment at most, while a turn is prepared or running; for background work in a thread, which holds
-        the interpreter in each of its steps."""
+        """Wait, for a moment at most, while a turn is prepared or running, or a request is answered; for background
+        work in a thread, which holds the interpreter in each of its steps."""
         until = time.monotonic() + _MAX_STEP_WAIT_SECONDS
-        while (self.by_session or self._beginning_count) and time.monotonic() < until:
+        while (self.by_session or self._beginning_count or self.is_answering()) and time.monotonic() < until:
             time.sleep(_POLL_SECONDS)
 
     def _long(self) -> set[str]:

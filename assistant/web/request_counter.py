@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _WATCHES = frozenset({"/healthz", "/readyz", "/metrics"})
-# A page asks for its parts within less.
-_QUIET_SECONDS, _LONGEST_WAIT_SECONDS = 0.3, 2.0
+# Who looks at one page goes on to the next; whatever asks every two seconds or less often holds little up.
+_QUIET_SECONDS, _LONGEST_WAIT_SECONDS = 1.5, 2.0
 _LOOK_SECONDS = 0.05
 
 
@@ -41,6 +41,10 @@ class RequestCounter:
         """Return whether a request runs, or one came since the last call."""
         was_asked, self._was_asked = self._was_asked, False
         return was_asked or self._running > 0
+
+    def is_answering(self) -> bool:
+        """Return whether a request runs, or came a moment ago. May be called from any thread."""
+        return self._running > 0 or self._monotonic() - self._last_at < _QUIET_SECONDS
 
     async def wait_until_quiet(self) -> None:
         """Wait until no request has come for a moment; at most two seconds, however many come."""

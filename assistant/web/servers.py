@@ -198,6 +198,10 @@ class WebServers:
         """Return whether a request runs, or one came since the last call."""
         return self._counter is not None and self._counter.is_asked()
 
+    def is_answering(self) -> bool:
+        """Return whether a request runs, or came a moment ago. May be called from any thread."""
+        return self._counter is not None and self._counter.is_answering()
+
     async def wait_until_quiet(self) -> None:
         """Wait until no request has come for a moment; at most two seconds. Background work calls it between its
         steps, so that a page is not painted beside it."""

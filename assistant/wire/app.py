@@ -243,6 +243,7 @@ class App:
         self.web = WebServers(
             settings.home.socket, web, deps, self._web_token, listens=self._listens, any_port=any_port
         )
+        self.running_turns.is_answering = self.web.is_answering
 
     # ------------------------------------------------------------------------------------------------------- life cycle
 

@@ -35,7 +35,7 @@ async def test_who_waits_goes_on_once_no_request_has_come_for_a_moment() -> None
     waiting = asyncio.create_task(counter.wait_until_quiet())
     await asyncio.sleep(0)
     assert not waiting.done()
-    clock.now += 0.5
+    clock.now += 1.6
     await waiting
 
 
@@ -51,6 +51,16 @@ async def test_whoever_asks_all_the_time_holds_background_work_up_for_two_second
         asked += 1
         await asyncio.sleep(0)
     assert asked >= 20
+
+
+async def test_whether_a_request_is_answered_is_known_for_a_moment_longer() -> None:
+    clock = Clock()
+    counter = RequestCounter(_app, clock)
+    assert not counter.is_answering()
+    await _ask(counter)
+    assert counter.is_answering()
+    clock.now += 1.6
+    assert not counter.is_answering()
 
 
 async def test_what_only_watches_is_not_counted() -> None:

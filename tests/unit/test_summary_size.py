@@ -91,7 +91,7 @@ async def test_background_work_rests_before_each_of_the_first_messages_that_it_j
     assert threading.main_thread().name not in rests
 
 
-def test_a_step_of_background_work_is_held_up_for_a_moment_by_a_turn_that_begins_or_does_not_end(
+def test_a_step_of_background_work_is_held_up_for_a_moment_by_a_turn_or_a_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = build_app(load_settings(None, {"ASSISTANT_HOME": str(tmp_path)}), lambda: datetime.now(UTC))
@@ -106,5 +106,9 @@ def test_a_step_of_background_work_is_held_up_for_a_moment_by_a_turn_that_begins
         with running.beginning():
             running.let_turns_pass()
         assert looked and not any(looked)
+        looked.clear()
+        running.is_answering = lambda: True
+        running.let_turns_pass()
+        assert looked
     finally:
         app.close()
