@@ -279,11 +279,9 @@ def done(context: CommandContext, job_id: int) -> JobItem:
 
     > assistant remind done 3
     """
-    job = _find_reminder(context, job_id)
-    item = job_item(context, job)
-    if job.state in ("active", "paused") and not item.repeats:
-        return _cancel(context, job_id)
-    return item
+    item = job_item(context, _find_reminder(context, job_id))
+    is_to_come = item.state in ("active", "paused") and not item.repeats
+    return _cancel(context, job_id) if is_to_come else item
 
 
 @remind.command("history", result=HISTORY_JSON, render=render_history, roles=ALL_ROLES)

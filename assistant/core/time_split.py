@@ -58,7 +58,7 @@ def _split(line: str) -> SplitLine:
     text, pieces = times.text, times.pieces
     if not any(piece.kind != "span" for piece in pieces):
         return SplitLine("")
-    first, last = _run(times, pieces, from_end=False), _run(times, pieces, from_end=True)
+    first, last = _run(times, from_end=False), _run(times, from_end=True)
     leads = not text[: first[0].start].strip(_GAP)
     after = text[first[-1].end :].lstrip(_GAP)
     leading = SplitLine(_TO.sub("", after), _words(text, first), first)
@@ -70,8 +70,9 @@ def _split(line: str) -> SplitLine:
     return leading if leads and after else SplitLine("")
 
 
-def _run(times: FoundTimes, pieces: Sequence[TimePiece], *, from_end: bool) -> tuple[TimePiece, ...]:
+def _run(times: FoundTimes, *, from_end: bool) -> tuple[TimePiece, ...]:
     """The pieces at one end that follow one another: "tomorrow", "at 9"."""
+    pieces = times.pieces
     apart = [n for n, (one, two) in enumerate(pairwise(pieces), start=1) if times.text[one.end : two.start].strip(" ,")]
     return tuple(pieces[apart[-1] if apart else 0 :] if from_end else pieces[: apart[0] if apart else None])
 

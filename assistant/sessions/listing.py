@@ -62,7 +62,7 @@ class SessionReader:
         archived = {(entry.session, entry.generation): entry for entry in self._archive.list_archives()}
         unfinished = self._resets.unfinished_resets()
         for info in self._conversation.list_sessions():
-            rows = self._rows_of_session(info, unfinished, lambda *generation: archived.get(generation))
+            rows = self._rows_of_session(info, unfinished, lambda session, number: archived.get((session, number)))
             yield from islice(rows, limit)
 
     def list_generations_of(self, key: str) -> Iterator[SessionRow]:

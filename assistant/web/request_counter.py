@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _WATCHES = frozenset({"/healthz", "/readyz", "/metrics"})
-# Who looks at one page goes on to the next; whatever asks every two seconds or less often holds little up.
+# Who looks at one page soon goes on to the next; a program that asks every two seconds delays little.
 _QUIET_SECONDS, _LONGEST_WAIT_SECONDS = 1.5, 2.0
 _LOOK_SECONDS = 0.05
 
