@@ -97,6 +97,7 @@ _ALMOST_EQUAL = 0.8
 _ALIKE = 0.7
 _NO_INTEGER = re.compile(r"is not a valid integer(?: range)?")
 _COMMAND = re.compile(r"\s*/(?P<name>[^\W\d_]+)(?:@\w+)?[.,:;?!]*(?!\S)")
+_OPTION = re.compile(r"(?P<name>--[a-z][a-z-]*)(?:=.*)?", re.DOTALL)
 _NAMED = re.compile(r"`/(\w+)(?=[ `])")
 
 
@@ -137,6 +138,13 @@ def join_words(words: Iterable[str], *, keep_quotes: bool = False) -> str:
         gap = token.line[tokens[n - 1].end : token.start] if n else ""
         pieces += [gap if not gap.strip() else " ", token.line[token.start : token.end]]
     return "".join(pieces).strip()
+
+
+def find_option(words: Iterable[str]) -> str:
+    """The name of the first word that is an option; "" for none. A word in quotation marks is text, and so is one after
+    a dash: "Tom —the plumber—"."""
+    typed = (word.line[word.start : word.end] if isinstance(word, Token) else word for word in words)
+    return next((match["name"] for word in typed if (match := _OPTION.fullmatch(word))), "")
 
 
 def find_meant(argv: Sequence[str], names: Collection[str]) -> list[str]:

@@ -256,10 +256,17 @@ def _ask(report: ForgetReport) -> Confirmation | None:
 @click.option(
     "--keep-message", is_flag=True, help="Of a memory: keep the message it came from, and learn nothing of it."
 )
+@click.option("--dry-run", is_flag=True, help="Show what would be erased, and erase nothing.")
 @click.option("--yes", is_flag=True, help="Do it without asking.")
 @click.option("--code", hidden=True, help="Confirm what was shown with this code.")
 async def forget(
-    context: CommandContext, text: str, keep_backups: bool, keep_message: bool, yes: bool, code: str | None
+    context: CommandContext,
+    text: str,
+    keep_backups: bool,
+    keep_message: bool,
+    dry_run: bool,
+    yes: bool,
+    code: str | None,
 ) -> ForgetReport:
     """Forget something for good, in every copy.
 
@@ -275,6 +282,8 @@ async def forget(
         code = text
     if code is not None:
         return _report(await erasure.confirm(code, context.scope, context.now, keep_messages=keep_message))
+    if dry_run and yes:
+        raise UsageError("Give one of --dry-run and --yes. Nothing was changed.")
     if context.surface == "chat" and yes:
         raise UsageError("--yes is for a shell. Nothing was changed.")
     if context.surface == "shell" and _CODE.fullmatch(text):
@@ -284,6 +293,8 @@ async def forget(
         raise UsageError("--keep-message is for a memory or a journal entry. Nothing was changed.")
     request = replace(request, keep_backups=keep_backups, keep_messages=keep_message)
     preview, code = await erasure.request_code(request, context.now)
+    if dry_run:
+        code = ""
     if code and yes:
         return _report(await erasure.confirm(code, context.scope, context.now))
     lines = render_forget_preview(preview, code if context.surface == "chat" else "", zone=context.zone)

@@ -25,7 +25,7 @@ from typing import Annotated, Any, get_type_hints
 import click
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 
-from assistant.commands.argv import Token, explain_wrong_value, find_mistyped, join_words, with_examples
+from assistant.commands.argv import Token, explain_wrong_value, find_mistyped, find_option, join_words, with_examples
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import NothingYet, UsageError
@@ -310,7 +310,13 @@ def words_argument(
 def _text(keep_quotes: bool, context: click.Context, _parameter: click.Parameter, value: Sequence[str]) -> str:
     # For what only looks like an option, as "-5" does, click hands on another string.
     typed = iter(context.meta[_TYPED])
-    text = join_words([next((word for word in typed if word == part), part) for part in value], keep_quotes=keep_quotes)
+    words = [next((word for word in typed if word == part), part) for part in value]
+    # A misspelt option is no part of a text: `forget dog --dryrun` would look for "dog --dryrun".
+    if "--" not in context.meta[_TYPED] and (name := find_option(words)):
+        about = f"No such option {name!r}. If it is part of the text, put quotation marks around the whole text."
+        known = [name for option in context.command.params for name in option.opts]
+        raise click.NoSuchOption(name, about, known, context)
+    text = join_words(words, keep_quotes=keep_quotes)
     if value and not text:
         raise UsageError("There is nothing in that but blanks. Nothing was changed.")
     return text

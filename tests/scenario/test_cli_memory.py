@@ -263,6 +263,13 @@ def test_forgetting_without_a_terminal_and_without_yes_changes_nothing(home: Fil
     assert len(rows(home, "memory", "list")) == 3
 
 
+def test_a_trial_shows_what_would_be_forgotten_and_asks_nothing(home: FilledHome) -> None:
+    done = run_in_process(home.path, "forget", "boat is called Albatross", "--dry-run")
+    assert done.returncode == 0 and "journal: 1" in done.out and not done.err
+    assert "No such option '--dryrun'" in run_in_process(home.path, "forget", "Albatross", "--dryrun", "--yes").err
+    assert len(rows(home, "memory", "list")) == 3
+
+
 def test_what_is_named_is_forgotten_with_yes(home: FilledHome) -> None:
     done = run_in_process(home.path, "forget", "entry 3", "--yes", "--json")
     assert done.returncode == 0, done.err

@@ -24,7 +24,7 @@ def notes() -> None:
     """Notes."""
 
 
-@notes.command("add", result=str, render=_render)
+@notes.command("add", result=str, render=_render, context_settings={"ignore_unknown_options": True})
 @words_argument("text")
 @phrase_option("--at", "when", metavar="WHEN", help="When.")
 def add(context: CommandContext, text: str, when: str | None) -> str:
@@ -64,6 +64,11 @@ def parse(argv: Sequence[str]) -> tuple[str, dict[str, Any]]:
         ("notes buy  milk --at tomorrow at 9", "add", {"text": "buy  milk", "when": "tomorrow at 9"}),
         ("notes --at tomorrow", "add", None),
         ('notes --at="next week" milk', "add", {"text": "milk", "when": "next week"}),
+        ("notes buy -5 degrees", "add", {"text": "buy -5 degrees", "when": None}),
+        ('notes buy "--milk" twice', "add", {"text": 'buy "--milk" twice', "when": None}),
+        ("notes buy —for Tom— milk", "add", {"text": "buy —for Tom— milk", "when": None}),
+        ("notes buy milk -- --att tomorrow", "add", {"text": "buy milk --att tomorrow", "when": None}),
+        ("notes buy milk --att tomorrow", "add", None),
         ("notes remove #3", "remove", {"note": 3}),
         ("notes remove three", "remove", None),
         ("notes remove 3 4", "remove", None),
@@ -81,3 +86,9 @@ def test_words_that_name_no_command_go_to_the_default_and_none_at_all_to_the_lis
 
 def test_an_option_of_several_words_is_one_word_in_a_shell() -> None:
     assert parse(["notes", "--at", "next week", "buy", "milk"]) == ("add", {"text": "buy milk", "when": "next week"})
+
+
+def test_a_misspelt_option_is_no_part_of_a_text() -> None:
+    with pytest.raises(UsageError, match=r"No such option '--att'\..* Did you mean '--at'\?"):
+        parse(["notes", "buy", "milk", "--att", "tomorrow"])
+    assert parse(["notes", "buy milk --att tomorrow"]) == ("add", {"text": "buy milk --att tomorrow", "when": None})
