@@ -21,7 +21,8 @@ from assistant.core.errors import ToolError, UsageError
 from assistant.core.jobs import MAX_REMINDER_CHARACTERS, Job
 from assistant.core.permissions import ALL_ROLES
 from assistant.core.ports import Tool, ToolContext, WordsOfCall
-from assistant.core.quoting import quote_text
+from assistant.core.quoting import RECENT_HEADING, quote_text
+from assistant.core.text import pluralize
 from tools.declaration import StorableInt, tool
 
 ReminderText = Annotated[
@@ -116,7 +117,7 @@ def reminder_tools(reminders: AgendaService, days: AgendaDays) -> list[Tool]:
 def _reading_tools(reminders: AgendaService, days: AgendaDays) -> tuple[Tool, Tool]:
     @tool(roles=ALL_ROLES, touches={"reads"})
     async def list_reminders(context: ToolContext, when: TimePhrase = "") -> str:
-        """The reminders that wait, and those that came in the last day. when: only those of these days."""
+        """List pending reminders, and those delivered in the last day. when: only those due on these days."""
         waiting = reminders.list_reminders(context.scope)
         if when:
             span = await _parse_days(when, days, context)
@@ -125,10 +126,10 @@ def _reading_tools(reminders: AgendaService, days: AgendaDays) -> tuple[Tool, To
             waiting = [job for job in waiting if job.id in on]
         lines = [f"{_line(job)}, {reminders.describe_due(job)}" for job in waiting[:_SHOWN]]
         more = [f"(… {len(waiting) - _SHOWN:,} more, not shown)"] if len(waiting) > _SHOWN else []
-        heading = f"Reminders that wait: {len(waiting):,}" if waiting else "No reminder is set."
+        heading = f"{pluralize(len(waiting), 'reminder')} set:" if waiting else "No reminder is set."
         came = [] if when else reminders.list_recent(context.scope, context.now - _CAME_LATELY, limit=_CAME_SHOWN)
         lately = [f"{_line(job)}, {format_moment(at, reminders.zone)}" for job, at in came]
-        return "\n".join([heading, *lines, *more, *(["Came in the last day:", *lately] if lately else [])])
+        return "\n".join([heading, *lines, *more, *([RECENT_HEADING, *lately] if lately else [])])
 
     @tool(roles=ALL_ROLES, touches={"reads"})
     async def show_agenda(context: ToolContext, when: TimePhrase = "") -> str:

@@ -219,7 +219,7 @@ async def add_reminder(context: CommandContext, words: str, when: str | None, re
 
 @remind.command("list", render=_render_reminders, roles=ALL_ROLES, reads=True)
 def list_reminders(context: CommandContext) -> list[JobItem]:
-    """List the reminders that wait, the next one first. `agenda` shows those of a day.
+    """List pending reminders, the next one first. `agenda` shows those of a day.
 
     > assistant remind list --json
     """

@@ -29,6 +29,8 @@ RECORD_TAG = "context-record"
 # The first words of the recalled memories block.
 MEMORY_MARK = "Noted earlier; may bear on this."
 SPEAKER_TAG = "speaker"
+# Stands above the reminders that were delivered lately.
+RECENT_HEADING = "Delivered in the last day:"
 
 _BOUNDARY = lazy_regex(rf"<(?=\s*+/?\s*+(?:{NOTE_TAG}|{RECORD_TAG}|{SPEAKER_TAG})\b)", re.IGNORECASE)
 _REPLACEMENT = "\ufffd"

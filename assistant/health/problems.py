@@ -150,7 +150,7 @@ def _sleep_problems(stores: StatusSources) -> Iterator[str]:
         waiting = len(stores.consolidations.pending_entries(limit=_MOST_PENDING))
         yield (
             f"What was learned is not in the memory store: {_shorten_to_sentence(unsaved)} The journal keeps it "
-            f"(entries that wait: {waiting:,}); `assistant sleep` tries again."
+            f"({pluralize(waiting, 'entry waits', 'entries wait')}); `assistant sleep` tries again."
         )
     errors = [f"{name}: {phase[key]}" for name, phase in phases.items() for key in _PROBLEM_KEYS if phase.get(key)]
     if errors:

@@ -20,6 +20,7 @@ from typing import Literal
 from assistant.core.dataclass import dataclass
 from assistant.core.records import LogRecord
 from assistant.core.text import lazy_regex
+from sleep.rules.carried_out import is_carried_out, ordered_words
 from sleep.rules.classifier import (
     asks_for_action,
     classify_kind,
@@ -269,7 +270,9 @@ def extract_from_conversation(
                 rest()
             if not _plays(state, record):
                 state.noted = any(map(is_acknowledgement, records[number : number + 1]))
-                new = tuple(_of_message(record, state))
+                ordered = ordered_words(records[later] for later in range(number, len(records)))
+                found = _of_message(record, state)
+                new = tuple(one for one in found if not is_carried_out(one.statement.content, ordered))
                 if new or not record.content.rstrip().endswith("?"):
                     state.told = new
                 statements += [_dated(sourced, zone) for sourced in new]

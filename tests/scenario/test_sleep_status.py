@@ -38,7 +38,7 @@ async def test_f30_a_memory_store_that_is_down_is_told_with_what_waits_until_a_s
         it.app.stores.journal.add([ENTRY], NOW)
         slept(it, consolidate={"state": "failed", "error": DOWN})
         (line,) = problems(it)
-        assert DOWN in line and "(entries that wait: 1)" in line and line.endswith("`assistant sleep` tries again.")
+        assert DOWN in line and "(1 entry waits)" in line and line.endswith("`assistant sleep` tries again.")
         slept(it, "nap", extract={"error": ""}, compact={"error": ""})
         assert problems(it) == [line], "a nap reaches no memory store"
         slept(it, "sleep", "interrupted", extract={"state": "running"})

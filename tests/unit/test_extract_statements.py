@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 
+from assistant.core.messages import ToolCall
 from assistant.core.records import LogRecord
 from sleep.rules.corrections import is_correction
 from sleep.rules.extract_statements import extract_from_conversation
@@ -206,3 +208,24 @@ def test_a_game_begins_in_what_is_read_of_a_giant_message_and_not_behind_it() ->
 
     assert texts(f"{game}. {pasted}", "Aye.", fact) == []
     assert texts(f"{pasted}{game}", "Fine.", fact) == [fact]
+
+
+@every_case(
+    [
+        (
+            "every sunday at 18:00 call mum",
+            "set_reminder",
+            {"text": "call mum", "when": "every sunday at 18:00"},
+            False,
+        ),
+        ("Jeden Montag um 8 die Tonne", "set_reminder", {"text": "die Tonne", "when": "Jeden Montag um 8"}, False),
+        ("My rent is due on the 1st of every month.", "set_reminder", {"text": "rent", "when": "every month"}, True),
+        ("every sunday at 18:00 we call mum", "search_history", {"query": "every sunday at 18:00 call mum"}, True),
+    ]
+)
+def test_an_order_that_became_a_reminder_is_no_memory(
+    said: str, tool: str, arguments: dict[str, str], learned: bool
+) -> None:
+    user, answer = talk(said, "Done.")
+    answer = replace(answer, tool_calls=(ToolCall("call", tool, arguments),))
+    assert bool(extract_from_conversation([user, answer])) is learned

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from assistant.core.dataclass import dataclass
-from assistant.core.quoting import TodoLine, parse_todos
+from assistant.core.quoting import RECENT_HEADING, TodoLine, parse_todos
 from assistant.core.text import lazy_regex
 from assistant.core.time_names import NUMBERS
 from assistant.core.time_pieces import find_times
@@ -25,7 +25,6 @@ _REMINDER = lazy_regex(
     r'- (?P<id>\d+): (?P<text>"(?:[^"\\]|\\.)*"), (?:(?P<often>[^"]*?): )?\w+ '
     r"(?P<due>\d{4}-\d\d-\d\d \d\d:\d\d).*"
 )
-_CAME = "Came in the last day:"
 _WORDS = lazy_regex(r"\w+(?:-\w+)*")
 _SAME_THINGS = {
     "~alarm": ("alarm", "weck", "reveil", "despert", "despiert", "wake"),
@@ -68,7 +67,7 @@ def read_reminders(result: str) -> list[ListedItem]:
     """Those that wait, and then those that came lately."""
     items, came = [], False
     for line in result.split("\n"):
-        came = came or line.startswith(_CAME)
+        came = came or line.startswith(RECENT_HEADING)
         if match := _REMINDER.fullmatch(line):
             due = datetime.fromisoformat(match["due"])
             text = json.loads(match["text"])
