@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from assistant.search.dtypes import UNIT_DTYPE, UnitRows, kinds_of
 
 _LEAST_ROOM = 1_024
-# Columns of more bytes are in a file: of 200,000 units and more.
-_IN_MEMORY = 1 << 23
+# The columns of more units are in files: those of fewer take 8 MB at the most.
+_IN_MEMORY = 200_000
 _COPIED_AT_ONCE = 1 << 15
 
 MapFile = Callable[[int], mmap.mmap | None]
@@ -85,8 +85,7 @@ class UnitTable:
         self._following: NDArray[np.int32] = self._zeros(room, np.dtype(np.int32))
 
     def _zeros(self, room: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        size = room * dtype.itemsize
-        mapped = self._map_file(size) if size > _IN_MEMORY else None
+        mapped = self._map_file(room * dtype.itemsize) if room > _IN_MEMORY else None
         if mapped is None:
             return np.zeros(room, dtype)
         self._mapped.append(mapped)
