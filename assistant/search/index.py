@@ -217,7 +217,7 @@ class SearchIndex:
         self.sealed = self.count
         self._unsealed = UnsealedUnits()
         self._vectors.let_go(self.sealed)
-        self._table.release()
+        self._release()
 
     # ------------------------------------------------------------------------------------------------------------- gone
 
@@ -286,7 +286,12 @@ class SearchIndex:
         """Make what the next question would have to wait for."""
         self._vectors.make_sketches(self.count, lambda: self.mean)
         self.vocabulary.prepare()
+        self._release()
+
+    def _release(self) -> None:
+        """Give back the memory of what is in files: what a question uses is read again."""
         self._table.release()
+        self._vectors.release()
 
     @property
     def resident(self) -> int:

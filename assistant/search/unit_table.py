@@ -1,34 +1,26 @@
 """A row for each unit of a collection, and what a search looks up for all of them: 42 bytes a unit.
 
-Those of a large collection are in a file that has no name: the system takes such memory back where it needs it, and
-reads from the file again what is used. Not thread-safe.
+Those of a large collection are in files (`file_arrays`). Not thread-safe.
 """
 
 from __future__ import annotations
-
-import mmap
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assistant.search.dtypes import UNIT_DTYPE, UnitRows, kinds_of
+from assistant.search.file_arrays import FileArrays, MapFile
 
 _LEAST_ROOM = 1_024
 # The columns of more units are in files: those of fewer take 8 MB at the most.
 _IN_MEMORY = 200_000
 _COPIED_AT_ONCE = 1 << 15
 
-MapFile = Callable[[int], mmap.mmap | None]
-"""Returns so many bytes of zeros in a file, None where that has no room."""
-
 
 class UnitTable:
     def __init__(self, map_file: MapFile, room: int) -> None:
         """An empty table, at first with room for so many units."""
         self._map_file = map_file
-        self._mapped: list[mmap.mmap] = []
         self.count = 0
         self.has_neighbours = False  # whether any unit follows another: memories stand by themselves
         self.last: dict[int, int] = {}  # the last unit of each stream
@@ -52,7 +44,7 @@ class UnitTable:
 
     @property
     def is_in_file(self) -> bool:
-        return bool(self._mapped)
+        return len(self._arrays) > 0
 
     def add(self, rows: UnitRows) -> None:
         """Add the next units."""
@@ -76,32 +68,21 @@ class UnitTable:
         self._kinds[numbers] = 0
 
     def release(self) -> None:
-        """Give back the memory of what is in a file; whatever is used is read again."""
-        _release(self._mapped)
+        """Give back the memory of what is in a file."""
+        self._arrays.release()
 
     def _make(self, room: int) -> None:
-        self._meta: UnitRows = self._zeros(room, UNIT_DTYPE)
-        self._kinds: NDArray[np.uint32] = self._zeros(room, np.dtype(np.uint32))
-        self._following: NDArray[np.int32] = self._zeros(room, np.dtype(np.int32))
-
-    def _zeros(self, room: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-        mapped = self._map_file(room * dtype.itemsize) if room > _IN_MEMORY else None
-        if mapped is None:
-            return np.zeros(room, dtype)
-        self._mapped.append(mapped)
-        return np.frombuffer(mapped, dtype)
+        self._arrays = FileArrays(self._map_file if room > _IN_MEMORY else lambda size: None)
+        self._meta: UnitRows = self._arrays.zeros((room,), UNIT_DTYPE)
+        self._kinds: NDArray[np.uint32] = self._arrays.zeros((room,), np.dtype(np.uint32))
+        self._following: NDArray[np.int32] = self._arrays.zeros((room,), np.dtype(np.int32))
 
     def _grow(self, count: int) -> None:
-        columns, before = (self._meta, self._kinds, self._following), self._mapped
-        self._mapped = []
+        columns, before = (self._meta, self._kinds, self._following), self._arrays
         self._make(max(count, len(self._meta) * 5 // 4))
         for start in range(0, self.count, _COPIED_AT_ONCE):
             end = min(start + _COPIED_AT_ONCE, self.count)
             for old, new in zip(columns, (self._meta, self._kinds, self._following), strict=True):
                 new[start:end] = old[start:end]
-            _release([*before, *self._mapped])
-
-
-def _release(mapped: Sequence[mmap.mmap]) -> None:
-    for one in mapped if hasattr(mmap, "MADV_DONTNEED") else ():
-        one.madvise(mmap.MADV_DONTNEED)
+            before.release()
+            self.release()

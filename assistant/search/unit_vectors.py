@@ -1,4 +1,5 @@
-"""The vectors of a collection's units: the newest in memory, older ones read from the store on demand.
+"""The vectors of a collection's units: the newest in memory, or in a file where there are older ones, which are read
+from the store on demand.
 
 The units most similar to a question are found by their sketches (`sketches`), without what all units have in common;
 the units found are scored with their vectors.
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.search.dtypes import DIMENSIONS, VECTOR_SCALE, Bools, ByteVectors, EmbedTexts, Floats, Ints, quantise
+from assistant.search.file_arrays import FileArrays
 from assistant.search.index_values import IndexingStopped, IndexStore
 from assistant.search.sketches import FARTHEST, differing_bits, nearest_places, sketches_of
 
@@ -20,6 +22,8 @@ _SKETCH_WORDS = DIMENSIONS // 64
 _REMAKE_SKETCHES = 2
 _READ_AT_ONCE = 1 << 12
 _LEAST_ROOM = 1_024
+# As many may wait to be sealed, and be let go only then.
+_SEALED_LATE = 4_096
 # In about 0.1 s.
 _EMBEDDED_AT_ONCE = 256
 
@@ -42,12 +46,15 @@ class UnitVectors:
         self._resident = resident
         self.first = max(0, sealed - resident)  # the first unit in memory
         # Room for all that stays in memory: it takes none before it is written, and growing would need as much again.
-        room = max(_LEAST_ROOM, resident * 9 // 8, sealed + fresh - self.first)
-        self._rows = np.zeros((room, DIMENSIONS), np.int8)
+        room = max(_LEAST_ROOM, resident * 9 // 8 + _SEALED_LATE, sealed + fresh - self.first)
+        self._files = FileArrays(store.map_file)
+        self._rows: ByteVectors = np.zeros((0, DIMENSIONS), np.int8)
+        self._move(room, in_file=self.first > 0)
         # In batches, since reading needs as much memory again.
         for first in range(self.first, sealed, _READ_AT_ONCE):
             read = self._sealed(first, min(first + _READ_AT_ONCE, sealed))
             self._rows[first - self.first : first - self.first + len(read)] = read
+            self.release()
         self._sketches = np.zeros((_SKETCH_WORDS, room), np.uint64)  # one column per unit
         self._sketched = self.first  # sketches exist up to this unit
         self._sketch_mean = np.zeros(DIMENSIONS, np.float32)
@@ -63,9 +70,20 @@ class UnitVectors:
         start, end = first - self.first, first - self.first + len(vectors)
         if end > len(self._rows):
             room = max(_LEAST_ROOM, len(self._rows) // 8, end - len(self._rows))
-            self._rows = np.concatenate([self._rows, np.zeros((room, DIMENSIONS), np.int8)])
+            self._move(len(self._rows) + room, in_file=self.first > 0)
             self._sketches = np.concatenate([self._sketches, np.zeros((_SKETCH_WORDS, room), np.uint64)], axis=1)
         self._rows[start:end] = vectors
+
+    def _move(self, room: int, *, in_file: bool) -> None:
+        """Move the vectors to an array with so much room; a small collection needs no file."""
+        rows, files, shape = self._rows, self._files, (room, DIMENSIONS)
+        self._files = FileArrays(self._store.map_file)
+        self._rows = self._files.zeros(shape, rows.dtype) if in_file else np.zeros(shape, rows.dtype)
+        for start in range(0, len(rows), _READ_AT_ONCE):
+            some = rows[start : start + _READ_AT_ONCE]
+            self._rows[start : start + len(some)] = some
+            files.release()
+            self.release()
 
     def resident_rows(self, first: int, last: int) -> ByteVectors:
         """Return the vectors of units [first, last), which are in memory."""
@@ -75,10 +93,16 @@ class UnitVectors:
         """Release vectors that are in the store and no longer among the newest; they are read from there."""
         first = sealed - self._resident
         if first - self.first >= self._resident // 8:
+            if not self.first:
+                self._move(len(self._rows), in_file=True)
             _move_to_front(self._rows, first - self.first)
             _move_to_front(self._sketches.T, first - self.first)
             self._sketched = max(self._sketched, first)
             self.first = first
+
+    def release(self) -> None:
+        """Give back the memory of vectors that are in a file."""
+        self._files.release()
 
     def unit_vectors(self, units: Ints) -> Floats:
         """Return the vectors of units (numbers in order), of length 1."""

@@ -50,7 +50,7 @@ def test_vectors_of_old_units_leave_memory_and_are_read_from_the_shelf(tmp_path:
         most = max(most, index.resident)
 
     assert (index.count, index.sealed) == (_UNITS, _UNITS)
-    assert most <= _RESIDENT + _RESIDENT // 8 + 2 * SEAL_AFTER_UNITS
+    assert most <= _RESIDENT + _RESIDENT // 8 + 4 * SEAL_AFTER_UNITS
     expected = quantise(_embed(texts)).astype(np.float32) / np.float32(127)
     everything = np.arange(_UNITS)
     assert np.array_equal(index.vectors(everything), expected)
@@ -155,3 +155,19 @@ def test_where_the_disk_has_no_room_a_large_collection_is_in_memory(tmp_path: Pa
     table = UnitTable(lambda size: None, 300_000)
     table.add(np.zeros(300_000, UNIT_DTYPE))
     assert (table.count, table.is_in_file) == (300_000, False)
+
+
+def test_vectors_that_stay_are_in_a_file_once_older_ones_were_let_go_whatever_comes_at_once(tmp_path: Path) -> None:
+    with_db = Database.open(tmp_path / "search.db", search_migrations, _NOW)
+    index = SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=64)
+    texts = [f"word{number}" for number in range(2 * SEAL_AFTER_UNITS)]
+    long = ". ".join(f"end{number} {'x ' * 80}" for number in range(6_000))
+    for start, some in ((0, texts), (len(texts), [long]), (len(texts) + 1, texts)):
+        said = [
+            SourceText(start + n, "main", start + n, "owner", "user", "", _NOW, text) for n, text in enumerate(some)
+        ]
+        index.append(said, {})
+    last = np.arange(index.count - len(texts), index.count)
+    expected = quantise(_embed(texts)).astype(np.float32) / np.float32(127)
+    assert index.count > 6_000 + 2 * len(texts) and np.array_equal(index.vectors(last), expected)
+    with_db.close()
