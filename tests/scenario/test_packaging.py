@@ -157,3 +157,10 @@ def test_a_shell_completes_files_settings_and_what_a_command_takes_that_is_impli
     completer = ShellComplete(assistant, {}, "assistant", "_ASSISTANT_COMPLETE")
     found = [item.value for item in completer.get_completions(typed.split(), incomplete)]
     assert found[: len(expected)] == expected
+
+
+@pytest.mark.parametrize("extra", ["calendar", "discord", "mail", "mcp", "notify", "slack"])
+def test_each_library_of_what_it_reaches_has_its_reason(extra: str) -> None:
+    reasons = read_page("developing/reach.md")
+    libraries = [re.split(r"[\[<>=]", line)[0] for line in PROJECT["project"]["optional-dependencies"][extra]]
+    assert [name for name in libraries if not re.search(rf"^\|[^|]*\b{name}\b[^|]*\|", reasons, re.M)] == []
