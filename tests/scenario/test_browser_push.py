@@ -88,8 +88,9 @@ async def test_it_is_turned_on_and_off_in_the_page_and_its_worker_shows_what_com
             grant = {"origin": origin, "permissions": ["notifications"]}
             browser.driver.execute_cdp_cmd("Browser.grantPermissions", grant)
             silent = (
-                "const wait = window.setTimeout; window.setTimeout = (act, ms, ...rest) => wait(act, ms === 3e4 ? 0 : ms, "
-                "...rest); PushManager.prototype.subscribe = () => new Promise(() => {}); location.hash = '#/health'"
+                "const wait = window.setTimeout; window.setTimeout = (act, ms, ...rest) => "
+                "wait(act, ms === 3e4 ? 0 : ms, ...rest); "
+                "PushManager.prototype.subscribe = () => new Promise(() => {}); location.hash = '#/health'"
             )
             browser.run(silent)
             browser.click("main button", "Notify me here")
