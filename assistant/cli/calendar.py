@@ -21,6 +21,7 @@ from assistant.cli.output import json_result, print_remark, print_text
 from assistant.cli.prompts import prompt_until_valid, read_all_stdin
 from assistant.cli.shell import with_commands
 from assistant.commands import calendars as calendar_commands
+from assistant.commands.completion import complete_files
 from assistant.core.calendar import utc_now
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
@@ -46,13 +47,19 @@ class AddedCalendar:
 
 
 @click.command("add")
-@click.argument("url", metavar="URL_OR_FILE")
+@click.argument("url", metavar="URL_OR_FILE", shell_complete=complete_files)
 @click.option("--name", default="", help="What to call it; by default after its address.")
 @click.option("--user", default=None, help="Your user there. Without one, the address is read as it is.")
 @click.option("--email", default="", metavar="ADDRESS", help="Whom invitations call you, if that is not the user.")
 @click.option("--contacts", "has_contacts", is_flag=True, help="It is an address book.")
 @click.option("--read-only", is_flag=True, help="Never offer to change anything there.")
-@click.option("--ca-file", default="", metavar="FILE", help="The certificate of a server of your own.")
+@click.option(
+    "--ca-file",
+    default="",
+    metavar="FILE",
+    shell_complete=complete_files,
+    help="The certificate of a server of your own.",
+)
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input; ask nothing.")
 @click.option("--file", "in_file", is_flag=True, help="Store the password in secrets.toml, not in the keyring.")
 @json_result(AddedCalendar)

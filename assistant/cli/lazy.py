@@ -14,12 +14,15 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from assistant.cli.output import clean_for_terminal, fold_for
 from assistant.core.errors import AssistantError, NothingYet
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 EXIT_INTERRUPTED = 130
 # New objects after which the collector of cycles looks at them. After Python's own 700 it would walk what a start
@@ -44,9 +47,16 @@ class DefaultGroup(click.Group):
             start += 1 if option.is_flag or "=" in args[start] else 2
         first = args[start] if start < len(args) else ""
         is_bare = not first or (first.startswith("-") and first not in ctx.help_option_names)
-        # While a shell asks what may follow, nothing is meant yet.
-        implied = [self.default] if self.default and is_bare and not ctx.resilient_parsing else []
+        # While a shell asks what may follow, nothing is meant before there is a word.
+        implied = [self.default] if self.default and is_bare and (first or not ctx.resilient_parsing) else []
         return super().parse_args(ctx, [*args[:start], *implied, *args[start:]])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names of commands, and what the command takes that is implied."""
+        from assistant.commands.completion import with_implied  # only where it is needed
+
+        implied = self.get_command(ctx, self.default) if self.default else None
+        return with_implied(super().shell_complete(ctx, incomplete), implied, ctx, incomplete)
 
 
 class LazyGroup(DefaultGroup):

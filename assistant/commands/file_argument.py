@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from assistant.commands.completion import complete_files
 from assistant.commands.table import ParsedCommand
 
 CONTENT_OPTION = "--content"
@@ -27,7 +28,9 @@ def file_argument(name: str, content: str) -> Callable[[Any], Any]:
 
     def declare(function: Any) -> Any:
         hidden = click.option(CONTENT_OPTION, content, hidden=True, type=click.UNPROCESSED, help=_HELP)(function)
-        return click.argument(name, cls=_FileArgument, metavar="FILE", type=click.UNPROCESSED)(hidden)
+        return click.argument(
+            name, cls=_FileArgument, metavar="FILE", type=click.UNPROCESSED, shell_complete=complete_files
+        )(hidden)
 
     return declare
 

@@ -8,6 +8,7 @@ from datetime import datetime, tzinfo
 
 import click
 
+from assistant.commands.completion import complete_files
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import CommandGroup, Item, TableCommand, TextOrNull, words_argument
 from assistant.core.calendar import format_local_time
@@ -201,7 +202,9 @@ def _progress(stores: CommandStores, now: datetime) -> str:
     follow=_progress,
     exit_code=lambda result: 1 if result.problems else 0,
 )
-@click.argument("sources", nargs=-1, metavar="FILE|FOLDER|URL...", type=click.UNPROCESSED)
+@click.argument(
+    "sources", nargs=-1, metavar="FILE|FOLDER|URL...", type=click.UNPROCESSED, shell_complete=complete_files
+)
 @click.option(STORED_OPTION, "stored", multiple=True, hidden=True, type=click.UNPROCESSED, help="Sent with it.")
 async def add(context: CommandContext, sources: Sequence[str], stored: Sequence[str]) -> AddResult:
     """Give the assistant files, folders or pages of the web: copied into its workspace, and searchable.

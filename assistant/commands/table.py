@@ -20,18 +20,22 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import click
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 
 from assistant.commands.argv import Token, explain_wrong_value, find_mistyped, find_option, join_words, with_examples
+from assistant.commands.completion import with_implied
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import NothingYet, UsageError
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.sessions import parse_session_name
 from assistant.core.text import lazy_regex, shorten
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # A daemon that is alive answers at once.
 DEFAULT_MAX_SECONDS = 60.0
@@ -220,20 +224,21 @@ class CommandGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the name of the command that is implied before the words, as the class says. Raises `click.UsageError` if
         a word may be a misspelt command or a text."""
-        if ctx.resilient_parsing:  # a shell asks what may follow: nothing is meant yet
-            return super().parse_args(ctx, args)
+        if ctx.resilient_parsing:  # a shell asks what may follow: nothing is meant before there is a word
+            implied = self._implied(args) if args else ""
+            return super().parse_args(ctx, [implied, *args] if implied else args)
         own_flags = {*ctx.help_option_names, *(name for option in self.params for name in option.opts)}
         start = next((n for n, word in enumerate(args) if word not in own_flags), len(args))
         implied = "" if start and args[0] in ctx.help_option_names else self._implied(args[start:])
-        if (
-            implied
-            and implied == self.default
-            and args[start:]
-            and (meant := find_mistyped(args[start], self.commands))
-        ):
+        is_default = bool(implied) and implied == self.default
+        if is_default and args[start:] and (meant := find_mistyped(args[start], self.commands)):
             either = f"Did you mean `{meant}`? If {args[start]!r} is part of the text, put {implied!r} before it."
             raise click.UsageError(either, ctx)
         return super().parse_args(ctx, [*args[:start], implied, *args[start:]] if implied else args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names of commands, and what the command takes that is implied."""
+        return with_implied(super().shell_complete(ctx, incomplete), self.commands.get(self.default), ctx, incomplete)
 
     def _implied(self, args: Sequence[str]) -> str:
         """The command that is meant where the words name none."""
@@ -314,8 +319,7 @@ def _text(keep_quotes: bool, context: click.Context, _parameter: click.Parameter
     # A misspelt option is no part of a text: `forget dog --dryrun` would look for "dog --dryrun".
     if "--" not in context.meta[_TYPED] and (name := find_option(words)):
         about = f"No such option {name!r}. If it is part of the text, put quotation marks around the whole text."
-        known = [name for option in context.command.params for name in option.opts]
-        raise click.NoSuchOption(name, about, known, context)
+        raise click.NoSuchOption(name, about, [one for param in context.command.params for one in param.opts], context)
     text = join_words(words, keep_quotes=keep_quotes)
     if value and not text:
         raise UsageError("There is nothing in that but blanks. Nothing was changed.")

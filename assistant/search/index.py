@@ -26,9 +26,7 @@ from assistant.search.dtypes import (
     Ints,
     Occurrences,
     UnitRows,
-    distinct_values,
     epoch_second,
-    kinds_of,
     quantise,
 )
 from assistant.search.index_values import (
@@ -41,6 +39,7 @@ from assistant.search.index_values import (
     UnsealedUnit,
 )
 from assistant.search.query import FindStems
+from assistant.search.unit_table import UnitTable
 from assistant.search.unit_vectors import UnitVectors, embed_units
 from assistant.search.units import (
     REPEATS,
@@ -77,14 +76,13 @@ class SearchIndex:
 
     def _load(self) -> None:
         contents = self.store.load()
-        sealed = np.frombuffer(contents.meta, UNIT_DTYPE)
-        self.count = self.sealed = len(sealed)
         self.read_to = dict(contents.read_to)
-        self._meta = np.zeros(max(1_024, (self.sealed + len(contents.fresh)) * 5 // 4), UNIT_DTYPE)
-        self._meta[: self.sealed] = sealed
-        self._kinds = np.zeros(len(self._meta), np.uint32)
-        self._kinds[: self.sealed] = kinds_of(sealed)
-        self._source_count = int(are_counted(sealed)[sealed["part"] == 0].sum())
+        self._table = UnitTable(self.store.map_file, (contents.sealed + len(contents.fresh)) * 5 // 4)
+        self._source_count = 0
+        for page in contents.pages:
+            self._add_rows(np.frombuffer(page, UNIT_DTYPE))
+            self._table.release()
+        self.sealed = self.count
         self._sealed_total = (
             np.frombuffer(contents.total, np.float64).copy() if contents.total else np.zeros(DIMENSIONS)
         )
@@ -94,23 +92,12 @@ class SearchIndex:
         self._sources = {term.id: term.sources for term in contents.terms}
         self._next_term = max(self._sources, default=0) + 1
         self._speakers: dict[int, frozenset[str]] = {}
-        self._speakers_until = 0
-        self._following = np.full(len(self._meta), -1, np.int32)
-        self.has_neighbours = False  # whether any unit follows another: memories stand by themselves
-        self._last: dict[int, int] = {}
         self._unsealed = UnsealedUnits()
         self._cache: OrderedDict[int, Occurrences] = OrderedDict()
         self._cached = 0
         self._vectors = UnitVectors(self.store, self.sealed, len(contents.fresh), self._resident)
-        if self.sealed:
-            streams, previous = self._meta["stream"][: self.sealed], self._meta["previous"][: self.sealed]
-            follows = np.flatnonzero(previous >= 0)
-            self.has_neighbours = len(follows) > 0
-            self._following[previous[follows]] = follows
-            # The last unit of each stream: later ones overwrite earlier ones.
-            self._last = dict(zip(streams.tolist(), range(self.sealed), strict=True))
         self.vocabulary = Vocabulary(self._embed)
-        self.vocabulary.load((term.stem, term.sources, term.vector) for term in contents.terms)
+        self.vocabulary.load(contents.terms, self.store.term_vectors)
         self._take(contents.fresh)
 
     # ----------------------------------------------------------------------------------------------------------- append
@@ -163,10 +150,10 @@ class SearchIndex:
 
     def _end_of(self, stream: int) -> tuple[int, int, bool]:
         """Return the last unit of a stream, its time, and whether it asks or answers; -1 for none."""
-        number = self._last.get(stream, -1)
+        number = self._table.last.get(stream, -1)
         if number < 0:
             return number, 0, False
-        return number, int(self._meta[number]["second"]), bool(self._meta[number]["form"] & REPEATS)
+        return number, int(self.meta[number]["second"]), bool(self.meta[number]["form"] & REPEATS)
 
     def _meta_of(self, record: SourceText, stems: Sequence[UnitStem], names: dict[str, int]) -> UnitRows:
         meta = np.zeros(1, UNIT_DTYPE)
@@ -189,28 +176,17 @@ class SearchIndex:
         """Load stored units into memory, the next ones in order."""
         if not units:
             return
-        first, self.count = self.count, self.count + len(units)
-        self._grow()
         rows = np.frombuffer(b"".join([unit.meta for unit in units]), UNIT_DTYPE)
         vectors = np.frombuffer(b"".join([unit.vector for unit in units]), np.int8).reshape(-1, DIMENSIONS)
-        self._meta[first : self.count] = rows
-        self._kinds[first : self.count] = kinds_of(rows)
-        self._vectors.put(first, vectors)
-        self._last.update(zip(rows["stream"].tolist(), range(first, self.count), strict=True))
-        follows = np.flatnonzero(rows["previous"] >= 0)
-        self.has_neighbours |= len(follows) > 0
-        self._following[rows["previous"][follows]] = follows + first
+        self._vectors.put(self.count, vectors)
+        self._add_rows(rows)
         self._unsealed.add(units)
         self._fresh_total += vectors.sum(axis=0, dtype=np.float64) / VECTOR_SCALE
-        self._source_count += int(are_counted(rows)[rows["part"] == 0].sum())
         self.vocabulary.add_words({stem.stem: stem.word for unit in units for stem in unit.stems})
 
-    def _grow(self) -> None:
-        if self.count > len(self._meta):
-            more = max(len(self._meta) // 4, self.count - len(self._meta))
-            self._meta = np.concatenate([self._meta, np.zeros(more, UNIT_DTYPE)])
-            self._kinds = np.concatenate([self._kinds, np.zeros(more, np.uint32)])
-            self._following = np.concatenate([self._following, np.full(more, -1, np.int32)])
+    def _add_rows(self, rows: UnitRows) -> None:
+        self._table.add(rows)
+        self._source_count += int(are_counted(rows)[rows["part"] == 0].sum())
 
     def seal(self) -> None:
         """Seal the unsealed units into a page. Raises `StoreError`; then they stay unsealed."""
@@ -227,7 +203,7 @@ class SearchIndex:
             terms.append(IndexTerm(term, stem, max(1, self._sources.get(term, 0) + more), likes.get(term, b"")))
             postings[term] = body
         first = self.sealed
-        meta = self._meta[first : self.count].tobytes()
+        meta = self.meta[first:].tobytes()
         page = IndexPage(
             first, self.count - first, meta, self._vectors.resident_rows(first, self.count).tobytes(), terms, postings
         )
@@ -241,6 +217,7 @@ class SearchIndex:
         self.sealed = self.count
         self._unsealed = UnsealedUnits()
         self._vectors.let_go(self.sealed)
+        self._release()
 
     # ------------------------------------------------------------------------------------------------------------- gone
 
@@ -250,10 +227,9 @@ class SearchIndex:
         numbers = np.flatnonzero(np.isin(self.meta["source"], np.array(sources, np.int64)))
         if not len(numbers):
             return
-        self.meta["gone"][numbers] = 1
-        self._kinds[numbers] = 0
+        self._table.remove(numbers)
         terms = None if text_of is None else self._without(numbers, text_of)
-        changed = {int(number): self._meta[number].tobytes() for number in numbers}
+        changed = {int(number): self.meta[number].tobytes() for number in numbers}
         self.store.mark_removed(changed, self._sealed_total.tobytes(), terms=terms)
         if text_of is not None:
             self._load()
@@ -267,7 +243,7 @@ class SearchIndex:
         """Return the terms of these removed units, with how many sources still have them."""
         lost: set[str] = set()
         sealed = [int(number) for number in numbers if number < self.sealed]
-        for source in {int(self._meta[number]["source"]) for number in sealed}:
+        for source in {int(self.meta[number]["source"]) for number in sealed}:
             words = count_words(text_of(source))
             lost |= {stem.stem for stem in count_stems(words, self._stems(words))}
         for number in sealed:
@@ -277,31 +253,45 @@ class SearchIndex:
     def _sources_left(self, stem: str) -> int:
         """Return how many remaining sources have a stem; at 0, nothing of the stem may be kept."""
         units = self._sealed_occurrences([self._terms[stem]])[self._terms[stem]].units
-        units = units[self._meta["gone"][units] == 0]
-        return max(1, count_sources(self._meta[units])) if len(units) else 0
+        units = units[self.meta["gone"][units] == 0]
+        return max(1, count_sources(self.meta[units])) if len(units) else 0
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
     @property
     def following(self) -> NDArray[np.int32]:
         """Return the next unit of each in its stream, -1 for none."""
-        return self._following[: self.count]
+        return self._table.following
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Return whether any unit follows another; memories stand by themselves."""
+        return self._table.has_neighbours
+
+    @property
+    def count(self) -> int:
+        """Return the number of units."""
+        return self._table.count
 
     def speaker_stems(self) -> dict[int, frozenset[str]]:
         """Return the stems of each speaker's name, by speaker number."""
-        seen = distinct_values(self._meta["speaker"][self._speakers_until : self.count])[0].tolist()
-        new = set(seen) - {0, *self._speakers}
+        new = self._table.speakers - {0, *self._speakers}
         for name, number in self._names.items() if new else ():
             if number in new:
                 words = [fold_text(word) for word in WORD.findall(split_spaceless_runs(name))]
                 self._speakers[number] = frozenset(" ".join(self._stems(words).values()).split())
-        self._speakers_until = self.count
         return self._speakers
 
     def prepare(self) -> None:
         """Make what the next question would have to wait for."""
         self._vectors.make_sketches(self.count, lambda: self.mean)
         self.vocabulary.prepare()
+        self._release()
+
+    def _release(self) -> None:
+        """Give back the memory of what is in files: what a question uses is read again."""
+        self._table.release()
+        self._vectors.release()
 
     @property
     def resident(self) -> int:
@@ -311,7 +301,7 @@ class SearchIndex:
     @property
     def kinds(self) -> NDArray[np.uint32]:
         """Return scope and role of each unit as one number (`kind_number`), 0 if removed."""
-        return self._kinds[: self.count]
+        return self._table.kinds
 
     def distinct(self, units: Ints) -> Ints:
         """Return each of these units once, in order, without negative ones."""
@@ -321,8 +311,8 @@ class SearchIndex:
 
     @property
     def meta(self) -> UnitRows:
-        """The rows of all units, in memory; a view, not a copy."""
-        return self._meta[: self.count]
+        """Return the rows of all units; a view, not a copy."""
+        return self._table.meta
 
     def name_number(self, name: str) -> int | None:
         """Return the number of a speaker's name, None if nobody of that name spoke."""

@@ -7,7 +7,8 @@ and the memories.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import mmap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -49,7 +50,7 @@ class IndexTerm:
     id: int
     stem: str
     sources: int  # number of sources that have it in sealed units
-    vector: bytes  # of a word with this stem; b"" if already stored
+    vector: bytes = b""  # of a word with this stem; b"" if already stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ class IndexPage:
 class IndexContents:
     """What is loaded when a collection is opened: everything except for sealed postings and vectors."""
 
-    meta: bytes
+    sealed: int  # number of sealed units
+    pages: Iterator[bytes]  # the metadata of the sealed units, read when it is asked for
     fresh: Sequence[UnsealedUnit]
     terms: Sequence[IndexTerm]
     names: Mapping[int, str]  # by number
@@ -85,7 +87,15 @@ class IndexStore(Protocol):
         """Whether units may be stored in pages; not while another process writes."""
 
     def load(self) -> IndexContents:
-        """Return all but the sealed units' postings and vectors. Raises `IndexDamaged`."""
+        """Return all but the sealed units' postings and vectors, and those of terms. Raises `IndexDamaged`, also while
+        its pages are read."""
+
+    def term_vectors(self, terms: Sequence[int]) -> list[bytes]:
+        """Return the vectors of terms, in order."""
+        ...
+
+    def map_file(self, size: int) -> mmap.mmap | None:
+        """Map so many bytes of zeros in a file that is gone once the map is; None where there is no room."""
 
     def add(self, fresh: Sequence[UnsealedUnit], names: Mapping[int, str], read_to: Mapping[str, int]) -> None:
         """Store new units and names, and how far streams of the source were read, in one transaction."""

@@ -1,4 +1,5 @@
-"""The vectors of a collection's units: the newest in memory, older ones read from the store on demand.
+"""The vectors of a collection's units: the newest in memory, or in a file where there are older ones, which are read
+from the store on demand.
 
 The units most similar to a question are found by their sketches (`sketches`), without what all units have in common;
 the units found are scored with their vectors.
@@ -9,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assistant.search.dtypes import DIMENSIONS, VECTOR_SCALE, Bools, ByteVectors, EmbedTexts, Floats, Ints, quantise
+from assistant.search.file_arrays import FileArrays
 from assistant.search.index_values import IndexingStopped, IndexStore
 from assistant.search.sketches import FARTHEST, differing_bits, nearest_places, sketches_of
 
@@ -19,6 +22,8 @@ _SKETCH_WORDS = DIMENSIONS // 64
 _REMAKE_SKETCHES = 2
 _READ_AT_ONCE = 1 << 12
 _LEAST_ROOM = 1_024
+# As many may wait to be sealed, and be let go only then.
+_SEALED_LATE = 4_096
 # In about 0.1 s.
 _EMBEDDED_AT_ONCE = 256
 
@@ -40,12 +45,17 @@ class UnitVectors:
         self._store = store
         self._resident = resident
         self.first = max(0, sealed - resident)  # the first unit in memory
-        self._rows = np.zeros((max(_LEAST_ROOM, (sealed + fresh - self.first) * 9 // 8), DIMENSIONS), np.int8)
+        # Room for all that stays in memory: it takes none before it is written, and growing would need as much again.
+        room = max(_LEAST_ROOM, resident * 9 // 8 + _SEALED_LATE, sealed + fresh - self.first)
+        self._files = FileArrays(store.map_file)
+        self._rows: ByteVectors = np.zeros((0, DIMENSIONS), np.int8)
+        self._move(room, in_file=self.first > 0)
         # In batches, since reading needs as much memory again.
         for first in range(self.first, sealed, _READ_AT_ONCE):
             read = self._sealed(first, min(first + _READ_AT_ONCE, sealed))
             self._rows[first - self.first : first - self.first + len(read)] = read
-        self._sketches = np.zeros((_SKETCH_WORDS, 0), np.uint64)  # one column per unit
+            self.release()
+        self._sketches = np.zeros((_SKETCH_WORDS, room), np.uint64)  # one column per unit
         self._sketched = self.first  # sketches exist up to this unit
         self._sketch_mean = np.zeros(DIMENSIONS, np.float32)
         self._sketch_count = 0  # number of units in the mean
@@ -60,8 +70,20 @@ class UnitVectors:
         start, end = first - self.first, first - self.first + len(vectors)
         if end > len(self._rows):
             room = max(_LEAST_ROOM, len(self._rows) // 8, end - len(self._rows))
-            self._rows = np.concatenate([self._rows, np.zeros((room, DIMENSIONS), np.int8)])
+            self._move(len(self._rows) + room, in_file=self.first > 0)
+            self._sketches = np.concatenate([self._sketches, np.zeros((_SKETCH_WORDS, room), np.uint64)], axis=1)
         self._rows[start:end] = vectors
+
+    def _move(self, room: int, *, in_file: bool) -> None:
+        """Move the vectors to an array with so much room; a small collection needs no file."""
+        rows, files, shape = self._rows, self._files, (room, DIMENSIONS)
+        self._files = FileArrays(self._store.map_file)
+        self._rows = self._files.zeros(shape, rows.dtype) if in_file else np.zeros(shape, rows.dtype)
+        for start in range(0, len(rows), _READ_AT_ONCE):
+            some = rows[start : start + _READ_AT_ONCE]
+            self._rows[start : start + len(some)] = some
+            files.release()
+            self.release()
 
     def resident_rows(self, first: int, last: int) -> ByteVectors:
         """Return the vectors of units [first, last), which are in memory."""
@@ -71,10 +93,16 @@ class UnitVectors:
         """Release vectors that are in the store and no longer among the newest; they are read from there."""
         first = sealed - self._resident
         if first - self.first >= self._resident // 8:
-            self._rows = self._rows[first - self.first :].copy()
-            self._sketches = self._sketches[:, first - self.first :].copy()
+            if not self.first:
+                self._move(len(self._rows), in_file=True)
+            _move_to_front(self._rows, first - self.first)
+            _move_to_front(self._sketches.T, first - self.first)
             self._sketched = max(self._sketched, first)
             self.first = first
+
+    def release(self) -> None:
+        """Give back the memory of vectors that are in a file."""
+        self._files.release()
 
     def unit_vectors(self, units: Ints) -> Floats:
         """Return the vectors of units (numbers in order), of length 1."""
@@ -102,9 +130,6 @@ class UnitVectors:
         if count > _REMAKE_SKETCHES * self._sketch_count:
             self._sketch_mean, self._sketch_count = mean(), count
             self._sketched = self.first
-        if count - self.first > self._sketches.shape[1]:
-            more = np.zeros((_SKETCH_WORDS, len(self._rows) - self._sketches.shape[1]), np.uint64)
-            self._sketches = np.concatenate([self._sketches, more], axis=1)
         for first in range(self._sketched, count, _READ_AT_ONCE):
             rows = self.resident_rows(first, min(first + _READ_AT_ONCE, count))
             centred = rows.astype(np.float32) / np.float32(VECTOR_SCALE) - self._sketch_mean
@@ -119,3 +144,10 @@ class UnitVectors:
     def _sealed(self, first: int, last: int) -> ByteVectors:
         rows: ByteVectors = np.frombuffer(self._store.vectors(first, last), np.int8).reshape(-1, DIMENSIONS)
         return rows
+
+
+def _move_to_front(rows: NDArray[np.generic], gone: int) -> None:
+    """Drop the first rows, in place and some at a time: a copy of all would need their memory again."""
+    for start in range(0, len(rows) - gone, _READ_AT_ONCE):
+        some = rows[start + gone : start + gone + _READ_AT_ONCE]
+        rows[start : start + len(some)] = some

@@ -5,7 +5,7 @@ stored, one byte each. In a large vocabulary sketches (`sketches`) tell which st
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from assistant.core.dataclass import dataclass
 from assistant.core.text import STOP_WORDS
 from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, Ints, distinct_values, quantise
+from assistant.search.index_values import IndexTerm
 from assistant.search.sketches import differing_bits, nearest_places, sketches_of
 from assistant.search.spelling import KnownWords
 
@@ -53,13 +54,14 @@ class Vocabulary:
         self._slips: dict[str, list[str]] = {}  # unknown stems, with the stems that may be meant
         self._spelt: KnownWords | None = None  # the stems, built when one is misspelt
 
-    def load(self, terms: Iterable[tuple[str, int, bytes]]) -> None:
-        """Load stems with the number of their units and their vectors (int8)."""
-        usual = sorted((term for term in terms if _is_telling(term[0])), key=lambda term: -term[1])[:_MAX_STEMS_KEPT]
+    def load(self, terms: Iterable[IndexTerm], vectors_of: Callable[[Sequence[int]], list[bytes]]) -> None:
+        """Load the stems of most sources; `vectors_of` returns the vectors (int8) of terms by their ids."""
+        usual = sorted((term for term in terms if _is_telling(term.stem)), key=lambda term: -term.sources)
+        del usual[_MAX_STEMS_KEPT:]
         if not usual:
             return
-        vectors = np.frombuffer(b"".join(vector for _, _, vector in usual), np.int8).reshape(len(usual), -1)
-        self._stems = [stem for stem, _, _ in usual]
+        vectors = np.frombuffer(b"".join(vectors_of([term.id for term in usual])), np.int8).reshape(len(usual), -1)
+        self._stems = [term.stem for term in usual]
         self._rows = {stem: row for row, stem in enumerate(self._stems)}
         self._matrix = vectors[:, :_DIMENSIONS].copy()
         self._lengths = _lengths_of(self._matrix)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from assistant import __version__
@@ -133,3 +134,33 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
         ["bash", "-c", ask], capture_output=True, text=True, env={"PATH": f"{bin_folder}:/usr/bin:/bin"}
     )
     assert done.stdout.split() == ["add", "again"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "incomplete", "expected"),
+    [
+        ("import", "--d", ["--dry-run"]),
+        ("import --kind", "tele", ["telegram"]),
+        ("import export.zip --kind", "tele", ["telegram"]),
+        ("import", "li", ["list", "li"]),  # a command, or a file that begins so
+        ("add", "~/lea", ["~/lea"]),
+        ("files", "--i", ["--in"]),
+        ("config", "--j", ["--json"]),
+        ("config get", "context.tar", ["context.target"]),
+        ("config secret set", "OPEN", ["OPENAI_API_KEY"]),
+        ("remind", "", ["add", "again", "cancel"]),
+    ],
+)
+def test_a_shell_completes_files_settings_and_what_a_command_takes_that_is_implied(
+    typed: str, incomplete: str, expected: list[str]
+) -> None:
+    completer = ShellComplete(assistant, {}, "assistant", "_ASSISTANT_COMPLETE")
+    found = [item.value for item in completer.get_completions(typed.split(), incomplete)]
+    assert found[: len(expected)] == expected
+
+
+@pytest.mark.parametrize("extra", ["calendar", "discord", "mail", "mcp", "notify", "slack"])
+def test_each_library_of_what_it_reaches_has_its_reason(extra: str) -> None:
+    reasons = read_page("developing/reach.md")
+    libraries = [re.split(r"[\[<>=]", line)[0] for line in PROJECT["project"]["optional-dependencies"][extra]]
+    assert [name for name in libraries if not re.search(rf"^\|[^|]*\b{name}\b[^|]*\|", reasons, re.M)] == []

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import zlib
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from assistant.search.dtypes import DIMENSIONS, Floats, quantise
+from assistant.search.dtypes import DIMENSIONS, UNIT_DTYPE, Floats, quantise
 from assistant.search.index import SEAL_AFTER_UNITS, SearchIndex
-from assistant.search.index_values import SourceText
+from assistant.search.index_values import IndexPage, SourceText
+from assistant.search.unit_table import UnitTable
 from assistant.store.database import Database
 from assistant.store.schema.migrations import search_migrations
+from assistant.store.scratch import map_scratch
 from assistant.store.search.index_store import SqliteIndexStore
 
 _NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -46,7 +50,7 @@ def test_vectors_of_old_units_leave_memory_and_are_read_from_the_shelf(tmp_path:
         most = max(most, index.resident)
 
     assert (index.count, index.sealed) == (_UNITS, _UNITS)
-    assert most <= _RESIDENT + _RESIDENT // 8 + 2 * SEAL_AFTER_UNITS
+    assert most <= _RESIDENT + _RESIDENT // 8 + 4 * SEAL_AFTER_UNITS
     expected = quantise(_embed(texts)).astype(np.float32) / np.float32(127)
     everything = np.arange(_UNITS)
     assert np.array_equal(index.vectors(everything), expected)
@@ -97,4 +101,73 @@ def test_a_search_leaves_sealing_to_the_background_until_twice_as_many_wait(tmp_
     assert (index.count, index.sealed) == (SEAL_AFTER_UNITS, 0)
     index.append(said(SEAL_AFTER_UNITS, SEAL_AFTER_UNITS), {}, is_search=True)
     assert index.sealed == index.count == 2 * SEAL_AFTER_UNITS
+    with_db.close()
+
+
+def _store_of_many(tmp_path: Path, pages: int, page: int) -> SqliteIndexStore:
+    """Units of one stream that follow each other, of which the last page alone has its vectors."""
+    store = SqliteIndexStore(Database.open(tmp_path / "search.db", search_migrations, _NOW), "messages", "toy")
+    for first in range(0, pages * page, page):
+        rows = np.zeros(page, UNIT_DTYPE)
+        rows["source"] = rows["second"] = np.arange(first, first + page)
+        rows["previous"] = rows["source"] - 1
+        rows["stream"] = rows["role"] = 1
+        vectors = bytes(page * DIMENSIONS) if first == (pages - 1) * page else b""
+        store.seal(IndexPage(first, page, rows.tobytes(), vectors, [], {}), bytes(8 * DIMENSIONS))
+    return store
+
+
+def test_what_is_kept_of_each_unit_of_a_large_collection_is_memory_that_the_system_can_have_back(
+    tmp_path: Path,
+) -> None:
+    pages, page = 50, 8_192
+    count = pages * page
+    store = _store_of_many(tmp_path, pages, page)
+    tracemalloc.start()
+    index = SearchIndex(store, _stems, _embed, resident=_RESIDENT)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < count * UNIT_DTYPE.itemsize / 2
+    said = [SourceText(count + n, "main", n, "owner", "user", "", _NOW, f"word{n}") for n in range(3)]
+    index.append(said, {"main": 2})
+    assert index.meta["source"].tolist() == [*range(count + 3)]
+    assert index.following[: count - 1].tolist() == [*range(1, count)]
+    assert index.following[count - 1 :].tolist() == [-1, count + 1, count + 2, -1]
+
+
+def test_a_collection_grows_in_its_file(tmp_path: Path) -> None:
+    table = UnitTable(partial(map_scratch, tmp_path), 1)
+    rows = np.zeros(100_000, UNIT_DTYPE)
+    rows["previous"] = -1
+    for number in range(5):
+        rows["source"] = np.arange(number * len(rows), (number + 1) * len(rows))
+        rows["scope"] = number + 1
+        table.add(rows)
+    assert table.is_in_file and not list(tmp_path.iterdir())
+    assert table.meta["source"].tolist() == [*range(5 * len(rows))]
+    table.remove(np.arange(len(rows)))
+    table.release()
+    assert np.flatnonzero(table.kinds).tolist() == [*range(len(rows), 5 * len(rows))]
+
+
+def test_where_the_disk_has_no_room_a_large_collection_is_in_memory(tmp_path: Path) -> None:
+    assert map_scratch(tmp_path, 1 << 61) is None
+    table = UnitTable(lambda size: None, 300_000)
+    table.add(np.zeros(300_000, UNIT_DTYPE))
+    assert (table.count, table.is_in_file) == (300_000, False)
+
+
+def test_vectors_that_stay_are_in_a_file_once_older_ones_were_let_go_whatever_comes_at_once(tmp_path: Path) -> None:
+    with_db = Database.open(tmp_path / "search.db", search_migrations, _NOW)
+    index = SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=64)
+    texts = [f"word{number}" for number in range(2 * SEAL_AFTER_UNITS)]
+    long = ". ".join(f"end{number} {'x ' * 80}" for number in range(6_000))
+    for start, some in ((0, texts), (len(texts), [long]), (len(texts) + 1, texts)):
+        said = [
+            SourceText(start + n, "main", start + n, "owner", "user", "", _NOW, text) for n, text in enumerate(some)
+        ]
+        index.append(said, {})
+    last = np.arange(index.count - len(texts), index.count)
+    expected = quantise(_embed(texts)).astype(np.float32) / np.float32(127)
+    assert index.count > 6_000 + 2 * len(texts) and np.array_equal(index.vectors(last), expected)
     with_db.close()

@@ -18,6 +18,7 @@ from assistant.cli.config.command import unknown_setting_error
 from assistant.cli.lazy import DefaultGroup
 from assistant.cli.output import is_utf8, json_result, print_remark, print_text
 from assistant.cli.setup.answers import read_setting_answer
+from assistant.commands.completion import complete_names
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError, UsageError
 from assistant.service.home_lock import is_home_served
@@ -52,7 +53,7 @@ class ChangedSetting:
 
 # A value may begin with a hyphen, as what is below zero does: it is then refused as a value, or taken.
 @click.command("set", context_settings={"ignore_unknown_options": True})
-@click.argument("key")
+@click.argument("key", shell_complete=complete_names(SETTING_FIELDS))
 @click.argument("value")
 @json_result(list[ChangedSetting], "Print a JSON array of what changed.")
 def set_(key: str, value: str) -> list[ChangedSetting]:
@@ -75,7 +76,7 @@ def set_(key: str, value: str) -> list[ChangedSetting]:
 
 
 @click.command()
-@click.argument("key")
+@click.argument("key", shell_complete=complete_names(SETTING_FIELDS))
 @json_result(list[ChangedSetting], "Print a JSON array of what changed.")
 def unset(key: str) -> list[ChangedSetting]:
     """Remove KEY from config.toml, so that its default applies.
@@ -251,7 +252,7 @@ def secret() -> None:
 
 
 @secret.command("set")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_names(SECRET_NAMES))
 @click.option("--file", "in_file", is_flag=True, help="Store it in secrets.toml, not in the keyring.")
 @json_result(SecretRow)
 def set_secret(name: str, in_file: bool) -> SecretRow:
@@ -288,7 +289,7 @@ def list_secrets() -> list[SecretRow]:
 
 
 @secret.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_names(SECRET_NAMES))
 @json_result(SecretRow)
 def remove(name: str) -> SecretRow:
     """Remove the secret NAME from the keyring and from secrets.toml.

@@ -15,6 +15,7 @@ import click
 
 from assistant.cli.lazy import LazyGroup
 from assistant.cli.output import json_result, print_text
+from assistant.commands.completion import complete_names
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError, UsageError
 from assistant.settings.home import home_from_environment
@@ -87,7 +88,7 @@ def _setting_lines(row: SettingRow, widest: int, columns: int) -> list[str]:
 
 
 @config.command()
-@click.argument("key")
+@click.argument("key", shell_complete=complete_names(SETTING_FIELDS))
 @json_result(SettingRow, "Print JSON, with its origin and what is allowed.")
 def get(key: str) -> SettingRow:
     """Print one current value; of a secret only whether it is set.

@@ -8,6 +8,7 @@ unnoticed wrong results would be worse.
 from __future__ import annotations
 
 import json
+import mmap
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,9 +30,12 @@ from assistant.search.index_values import (
 from assistant.store.database import Database
 from assistant.store.derived import was_set_aside
 from assistant.store.rows import dump_json, insert_sql
+from assistant.store.scratch import map_scratch
 
 _VECTORS_A_ROW = 16
 _BLOCKS_AT_ONCE = 2_000
+_PAGES_AT_ONCE = 16
+_TERMS_AT_ONCE = 2_000
 _CHECKSUM_BYTES = 4
 
 
@@ -60,35 +64,51 @@ class SqliteIndexStore:
 
     def load(self) -> IndexContents:
         """Return all but sealed postings and vectors, which are read when they are needed."""
-        meta, sealed = self._load_pages()
+        pages = self._rows("SELECT total(units) AS units FROM pages WHERE collection = ?")
+        sealed = int(pages[0]["units"]) if pages else 0
         fresh = [
             UnsealedUnit(number, meta, vector, _stems(stems))
             for number, meta, vector, stems in self._checked("fresh", "number, meta, vector, stems", "ORDER BY number")
         ]
         if [unit.number for unit in fresh] != [*range(sealed, sealed + len(fresh))]:
             raise _damaged("units are missing")
-        terms = self._checked("terms", "id, stem, sources")
-        vectors = self._rows("SELECT id, vector FROM terms WHERE collection = ?")
-        by_term = {row["id"]: _without_checksum(row["vector"]) for row in vectors}
         total = self._rows("SELECT total FROM collections WHERE id = ?")
         return IndexContents(
-            meta=meta,
+            sealed=sealed,
+            pages=self._pages(sealed),
             fresh=fresh,
-            terms=[IndexTerm(number, stem, sources, by_term[number]) for number, stem, sources in terms],
+            terms=[IndexTerm(*term) for term in self._checked("terms", "id, stem, sources")],
             names=dict(self._checked("names", "number, text")),
             read_to=dict(self._checked("read_to", "stream, seq")),
             total=_without_checksum(total[0]["total"]) if total and total[0]["total"] else b"",
         )
 
-    def _load_pages(self) -> tuple[bytes, int]:
-        """Return the metadata of all sealed units, and their number."""
-        pages, sealed = [], 0
-        for first, units, meta in self._checked("pages", "first, units, meta", "ORDER BY first"):
-            if first != sealed or len(meta) != units * META_BYTES:
+    def _pages(self, sealed: int) -> Iterator[bytes]:
+        """Yield the metadata of all sealed units."""
+        place = 0
+        while place < sealed:
+            where = f"AND first >= {place:d} ORDER BY first LIMIT {_PAGES_AT_ONCE}"
+            before = place
+            for first, units, meta in self._checked("pages", "first, units, meta", where):
+                if first != place or len(meta) != units * META_BYTES:
+                    raise _damaged("pages are missing")
+                yield meta
+                place += units
+            if place == before:
                 raise _damaged("pages are missing")
-            pages.append(meta)
-            sealed += units
-        return b"".join(pages), sealed
+
+    def term_vectors(self, terms: Sequence[int]) -> list[bytes]:
+        found: dict[int, bytes] = {}
+        for start in range(0, len(terms), _TERMS_AT_ONCE):
+            numbers = ", ".join(map(str, terms[start : start + _TERMS_AT_ONCE]))
+            rows = self._rows(f"SELECT id, vector FROM terms WHERE collection = ? AND id IN ({numbers})")
+            found.update((row["id"], _without_checksum(row["vector"])) for row in rows)
+        if len(found) != len(set(terms)):
+            raise _damaged("terms are missing")
+        return [found[term] for term in terms]
+
+    def map_file(self, size: int) -> mmap.mmap | None:
+        return map_scratch(self._db.path.parent, size) if self._db else None
 
     def postings(self, terms: Sequence[int]) -> dict[int, bytes]:
         numbers = ", ".join(map(str, sorted(terms)))

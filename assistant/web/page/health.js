@@ -114,7 +114,11 @@ function Notifications() {
   const on = async () => {
     if ((await Notification.requestPermission()) !== "granted") throw new Error("Your browser does not allow it.");
     await workers.register("/worker.js");
-    const made = (await (await workers.ready).pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: state.key })).toJSON();
+    const asked = (await workers.ready).pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: state.key });
+    // A browser that does not reach its push service tries for minutes.
+    const made = await Promise.race([asked, new Promise((_, no) => setTimeout(no, 3e4))]).then((it) => it.toJSON(), () => {
+      throw new Error("Your browser's push service does not answer.");
+    });
     await post("/push", { endpoint: made.endpoint, ...made.keys });
     reload();
   };

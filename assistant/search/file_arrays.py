@@ -1,0 +1,37 @@
+"""Arrays in files that have no name: the system takes such memory back where it needs it, and reads what is used again.
+Not thread-safe."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MapFile = Callable[[int], mmap.mmap | None]
+"""Returns so many bytes of zeros in a file, None where that has no room."""
+
+
+class FileArrays:
+    def __init__(self, map_file: MapFile) -> None:
+        self._map_file = map_file
+        self._mapped: list[mmap.mmap] = []
+
+    def __len__(self) -> int:
+        """Return how many of the arrays are in a file."""
+        return len(self._mapped)
+
+    def zeros(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Make an array; it is in memory where its file has no room."""
+        mapped = self._map_file(int(np.prod(shape)) * dtype.itemsize)
+        if mapped is None:
+            return np.zeros(shape, dtype)
+        self._mapped.append(mapped)
+        return np.frombuffer(mapped, dtype).reshape(shape)
+
+    def release(self) -> None:
+        """Give back the memory of all of them; whatever is used is read from the files again."""
+        for mapped in self._mapped if hasattr(mmap, "MADV_DONTNEED") else ():
+            mapped.madvise(mmap.MADV_DONTNEED)
