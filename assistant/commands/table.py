@@ -186,9 +186,8 @@ class TableCommand(click.Command):
 
 def _without_assurance(error: UsageError) -> UsageError:
     """What a command that only reads has to say: that it changed nothing goes without saying."""
-    return type(error)(
-        _ASSURANCE.sub(lambda match: "" if match[1] is None else f" {match[1].upper()}", str(error)).strip()
-    )
+    plain = _ASSURANCE.sub(lambda match: "" if match[1] is None else f" {match[1].upper()}", str(error))
+    return type(error)(plain.strip())
 
 
 @dataclass(frozen=True, slots=True)

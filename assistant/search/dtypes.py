@@ -29,11 +29,13 @@ UNIT_DTYPE = np.dtype(
         ("words", "u1"),
         ("role", "u1"),
         ("form", "u1"),
+        ("first_person", "u1"),
         ("gone", "u1"),
     ]
 )
 """One unit. `second` since 1970 (UTC), `day` the local date's ordinal, `previous` the unit before it in its stream
-(-1: none), `words` 1 to 255; `stream`, `scope`, `speaker` and `role` are numbers of names; `gone`: taken back or
+(-1: none), `words` 1 to 255; `stream`, `scope`, `speaker` and `role` are numbers of names; `form` and
+`first_person` as in `units`; `gone`: taken back or
 forgotten."""
 
 POSTING_DTYPE = np.dtype([("unit", "<i4"), ("count", "u1")])

@@ -250,6 +250,7 @@ class SearchEngine:
             self._named(own, stems, question),
             meta["words"].astype(np.float32),
             meta["form"],
+            own["first_person"],
             vectors,
             mean,
             centred_lengths(vectors, mean),

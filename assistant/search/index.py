@@ -44,6 +44,7 @@ from assistant.search.unit_vectors import UnitVectors, embed_units
 from assistant.search.units import (
     REPEATS,
     asks_for_something,
+    count_first_person,
     count_stems,
     count_words,
     split_into_units,
@@ -139,6 +140,7 @@ class SearchIndex:
                 asks = record.role == "user" and asks_for_something(record.text)
             repeats = asks if record.role == "user" else follows
             meta["form"] = unit_flags(text) | (REPEATS if repeats else 0)
+            meta["first_person"] = count_first_person(text)
             last[stream] = number, second, repeats
             fresh.append(UnsealedUnit(number, meta.tobytes(), vectors[offset].tobytes(), stems))
         self.store.add(fresh, {number: text for text, number in names.items()}, read_to)

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from assistant.core.dataclass import dataclass
 
-META_BYTES = 34
+META_BYTES = 35
 VECTOR_BYTES = 256
 POSTING_BYTES = 5
 """Lengths of one unit's meta, one vector, one posting (`assistant.search.dtypes`)."""

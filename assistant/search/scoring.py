@@ -13,8 +13,9 @@ worked better than rank fusion:
 - similarity in meaning of the unit, and of its surroundings: to the question, and to its own words weighted by rarity;
 - who the question is about; that a person said it, if the assistant speaks too, and about themselves if the question is
   about them; that it has a time, a number or a name if the question asks for one; that it answers a question, and one
-  with the question's words; its length;
-- negative: that it is a short question or a greeting;
+  with the question's words, or like them; its length;
+- how often it speaks of the one who says it, between people, where people tell of themselves;
+- negative: that it is a short question or a greeting, or asks more than it says;
 - between people, similarity to the five best so far.
 - Finally, a unit that states the identifier named in the question ranks before all that ask for it or answer that,
   however often it was asked.
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 
 from assistant.core.dataclass import dataclass
 from assistant.search.dtypes import Bools, Floats, Ints, distinct_values
-from assistant.search.units import FIRST_PERSON, GREETING, NAME, NUMBER, QUESTION, REPEATS, TIME_WORD
+from assistant.search.units import GREETING, MOST_FIRST_PERSON, MOSTLY_ASKS, NAME, NUMBER, QUESTION, REPEATS, TIME_WORD
 
 NEIGHBOUR_REACH = 4
 """How many units on each side add to one."""
@@ -49,7 +50,7 @@ _FULL_LENGTH = 30.0
 WEIGHTS: Mapping[str, tuple[float, float, float]] = {
     "bm25": (1, 0.47, 0.6),
     "words around": (0.35, 0.22, 0.22),
-    "words": (0.2, 0.12, 0.12),
+    "words": (0.15, 0.12, 0.12),
     "words like it around": (0.3, 0, 0),
     "rare words together": (0.4, 0.4, 0.4),
     "meaning": (0.15, 0.15, 0.15),
@@ -59,13 +60,16 @@ WEIGHTS: Mapping[str, tuple[float, float, float]] = {
     "role": (0.5, 0.56, 0.56),
     "person": (0, 0.44, 0),
     "first person": (0, 0.13, 0.13),
+    "speaks of themselves": (0.15, 0, 0),
     "time": (0.3, 0.36, 0.36),
     "number": (0.2, 0.41, 0.41),
     "name": (0.2, 0.3, 0.3),
     "answer": (0.1, 0.1, 0.1),
     "answer to its words": (0.15, 0.15, 0.15),
+    "answer to its meaning": (0.1, 0, 0),
     "length": (0.1, 0.18, 0.18),
     "question": (-0.2, -0.2, -0.2),
+    "mostly asks": (-0.3, -0.3, 0),
     "greeting": (-0.05, -0.05, -0.05),
     "newer": (0.01, 0.01, 0.01),
     "feedback": (0.15, 0, 0.15),
@@ -107,6 +111,7 @@ class CandidateTable:
     names_date: Bools  # (terms, n) whether the term names the date of a candidate
     words: Floats  # (m) lengths
     form: NDArray[np.uint8]  # (m) flags, see `units`
+    first_person: NDArray[np.uint8]  # (n) words in the first person, see `units`
     vectors: Floats  # (m, dimensions) of length 1
     mean: Floats  # the mean of the vectors
     lengths: Floats  # (m) of the vectors without the mean, see `centred_lengths`
@@ -243,11 +248,14 @@ def candidate_features(
         "person": ~table.by_assistant if with_assistant and not asked.assistant else np.zeros(len(centre)),
         "time": (form & TIME_WORD > 0) & asked.time,
         "number": (form & NUMBER > 0) & asked.number,
-        "first person": (form & FIRST_PERSON > 0) & asked.oneself,
+        "first person": (table.first_person > 0) & asked.oneself,
+        "speaks of themselves": table.first_person / MOST_FIRST_PERSON,
         "answer": answers,
         "answer to its words": answers * (idf @ has[:, before]),
+        "answer to its meaning": scale_to_best(answers * likeness_to_words[before]),
         "length": np.minimum(words, _FULL_LENGTH) / _FULL_LENGTH,
         "question": form & QUESTION > 0,
+        "mostly asks": form & MOSTLY_ASKS > 0,
         "greeting": form & GREETING > 0,
         "newer": table.age,
     }

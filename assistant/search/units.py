@@ -21,13 +21,16 @@ _SHORT = 120
 _SURELY_LONG = 400 * (WHOLE_WORDS + 1)
 _LONGEST_BREAK = 1_000
 
-QUESTION, GREETING, TIME_WORD, REPEATS, FIRST_PERSON, NUMBER, NAME = (1 << bit for bit in range(7))
+QUESTION, GREETING, TIME_WORD, REPEATS, MOSTLY_ASKS, NUMBER, NAME = (1 << bit for bit in range(7))
 """What a unit is or has, as bits: a short question, a greeting, a word that tells a time; that it asks for
-something, or was said in answer to that, and so may be said again and again without anything new in it; that it speaks
-of the one who says it; a number; a name of somebody or a place."""
+something, or was said in answer to that, and so may be said again and again without anything new in it; that at least
+half of its words are in questions; a number; a name of somebody or a place."""
+MOST_FIRST_PERSON = 3
+"""Words in the first person are counted up to this number."""
 
 _BREAK = lazy_regex(r"(?<=[.!?…])\s++|(?<!\s)[^\S\n]*+\n\s*+|(?<=[。！？])")
 _ASKS = lazy_regex(r"[?？؟][\s\"'”’)»」]*$")
+_QUESTION_MARK = lazy_regex("[?？؟]")
 _ASKS_FOR = lazy_regex(
     r"^\W*(?:(?:and|so|ok|hey|please|und|et|y|e)[, ]+)*(?:who|whose|what|when|where|which|why|how|is|are|was|were|do"
     r"|does|did|can|could|will|would|has|have|tell me|show me|remind me (?:who|what|when|where|which|how)|give me|find"
@@ -94,15 +97,26 @@ def unit_flags(text: str) -> int:
     has_number = _NUMBER.search(text) is not None
     bits |= NUMBER if has_number or not words.isdisjoint(_NUMBER_WORDS) else 0
     bits |= NAME if _NAME.search(text) else 0
-    if not words.isdisjoint(_FIRST_PERSON_WORDS):
-        bits |= FIRST_PERSON
-    elif not is_plain or any(part in lowered for part in _FIRST_PERSON_PARTS):
-        bits |= FIRST_PERSON if _FIRST_PERSON.search(text) else 0
+    bits |= MOSTLY_ASKS if _QUESTION_MARK.search(text) and _asks_mostly(text) else 0
     if not words.isdisjoint(_TIME_WORDS):
         bits |= TIME_WORD
     elif has_number or not is_plain:
         bits |= TIME_WORD if _TIME.search(text) else 0
     return bits
+
+
+def count_first_person(text: str) -> int:
+    """Return how many words of a unit speak of the one who says it, at most `MOST_FIRST_PERSON`."""
+    lowered = text.lower()
+    count = sum(map(_FIRST_PERSON_WORDS.__contains__, _ANY_WORD.findall(lowered)))
+    if not text.isascii() or any(part in lowered for part in _FIRST_PERSON_PARTS):
+        count += len(_FIRST_PERSON.findall(text))
+    return min(count, MOST_FIRST_PERSON)
+
+
+def _asks_mostly(text: str) -> bool:
+    counts = [(_words(sentence), _ASKS.search(sentence) is not None) for sentence in _sentences(text)]
+    return 2 * sum(words for words, asks in counts if asks) >= sum(words for words, _ in counts)
 
 
 def asks_for_something(text: str) -> bool:
