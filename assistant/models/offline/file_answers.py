@@ -18,6 +18,7 @@ _HEAD = lazy_regex(r'- (?P<path>"(?:[^"\\]|\\.)*")(?:, (?P<place>[^;\n]{1,80}?))
 _LABEL = lazy_regex(r"^[\s>*#•-]*(?P<label>[^\W\d_][^:|=\t]{1,40}?)[*_ ]*[:|=\t][\s*_]*(?=\S)")
 _PATH = lazy_regex(r'"(?:[^"\\]|\\.)*"')
 _WORD = lazy_regex(r"[^\W\d_]+")
+_ENDS = ".!?:…"
 _MOST_LINES = 400
 _MOST_HITS = 8
 
@@ -47,14 +48,22 @@ def answer_from_files(question: str, result: str) -> str:
 
 
 def _read_lines(result: str) -> list[_FileLine]:
-    """The lines of the excerpts, each with its file; the best match first."""
-    lines, source = [], ""
+    """The lines of the excerpts, each with its file; the best match first. A line that goes on in lower case was
+    wrapped."""
+    lines: list[_FileLine] = []
+    source, is_open = "", False
     for line in result.split("\n"):
+        text = line[2:].strip(" …")
         if head := _HEAD.match(line):
             path = json.dumps(json.loads(head["path"]), ensure_ascii=False)
-            source = f"{path}, {head['place']}" if head["place"] else path
-        elif source and line.startswith("> ") and line[2:].strip(" …"):
-            lines.append(_FileLine(source, line[2:].strip(" …")))
+            source, is_open = f"{path}, {head['place']}" if head["place"] else path, False
+        elif source and line.startswith("> ") and text:
+            if is_open and text[0].islower():
+                text = f"{lines.pop().text} {text}"
+            lines.append(_FileLine(source, text))
+            is_open = text[-1] not in _ENDS
+        else:
+            is_open = False
     return lines
 
 
