@@ -185,8 +185,16 @@ def _meant(error: object) -> str:
 
 
 def format_setting_value(value: Any) -> str:
-    """Format a value as TOML, with secrets masked, shortened if it is long."""
-    return shorten(mask_secrets(value), _LONGEST_SHOWN)
+    """Format a value as TOML, with secrets masked, shortened if it is long; a list by whole entries."""
+    if not isinstance(value, (list, tuple)):
+        return shorten(mask_secrets(value), _LONGEST_SHOWN)
+    shown: list[str] = []
+    for entry in value:
+        text = shorten(mask_secrets(entry), _LONGEST_SHOWN)
+        if shown and len(", ".join([*shown, text])) > _LONGEST_SHOWN:
+            return f"[{', '.join(shown)}, … {len(value) - len(shown)} more]"
+        shown.append(text)
+    return f"[{', '.join(shown)}]"
 
 
 def mask_secrets(value: Any) -> str:
@@ -211,7 +219,7 @@ def _as_toml(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_as_toml(entry) for entry in value)}]"
     if isinstance(value, dict):
-        return f"a table of {pluralize(len(value), 'key')}"
+        return f"a table of {pluralize(len(value), 'key')}" if value else "{}"
     return str(value)
 
 

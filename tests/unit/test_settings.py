@@ -10,6 +10,7 @@ import pytest
 
 from assistant.core.errors import SettingsError
 from assistant.settings.home import Home, home_from_environment
+from assistant.settings.layers import format_setting_value
 from assistant.settings.sections import SETTING_FIELDS, allowed_bounds, describe_allowed
 from assistant.settings.settings import (
     ENVIRONMENT_VARIABLES,
@@ -392,3 +393,9 @@ def test_a_description_names_key_value_origin_and_variable(home: Home) -> None:
 )
 def test_settings_nested_without_end_or_with_an_endless_number_are_refused_in_words(home: Home, text: str) -> None:
     assert "config.toml is nested too deeply, or has a number that is too long." in refused(home, text)
+
+
+def test_a_long_list_is_shown_by_whole_entries() -> None:
+    assert format_setting_value(["x" * 30, "y" * 30, "z" * 30]) == f'["{"x" * 30}", "{"y" * 30}", … 1 more]'
+    assert format_setting_value(["x" * 100]).startswith('["xxx') and len(format_setting_value(["x" * 100])) < 100
+    assert (format_setting_value(["a", "b"]), format_setting_value([]), format_setting_value({})) == ('["a", "b"]', "[]", "{}")
