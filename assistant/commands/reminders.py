@@ -14,6 +14,7 @@ from pydantic import AliasPath, BeforeValidator, Field
 
 from assistant.agenda.recurrence import recurrence_rule
 from assistant.commands.context import CommandContext
+from assistant.commands.named_items import NamedItems, items_argument
 from assistant.commands.table import CommandGroup, Item, number_argument, phrase_option, words_argument
 from assistant.core.calendar import format_moment
 from assistant.core.dataclass import dataclass
@@ -248,12 +249,17 @@ async def change(context: CommandContext, job_id: int, text: str, when: str | No
 
 
 @remind.command("cancel", render=lambda item, _: f"Cancelled: {item.id}, {item.text}", roles=ALL_ROLES)
-@number_argument("job_id")
-def cancel(context: CommandContext, job_id: int) -> JobItem:
-    """Cancel a reminder, by its number in the list.
+@items_argument("items")
+def cancel(context: CommandContext, items: NamedItems) -> JobItem:
+    """Cancel a reminder, by its number in the list or by words of it.
 
     > assistant remind cancel 3
+    > assistant remind cancel call mum
     """
+    waiting = context.stores.agenda.list_reminders(context.scope)
+    job_id, *others = items.find("reminder", ((job.id, job.text) for job in waiting))
+    if others:
+        raise UsageError("Give one number at a time. Nothing was changed.")
     return _cancel(context, job_id)
 
 

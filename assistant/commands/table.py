@@ -343,11 +343,11 @@ def numbers_argument(name: str, *, required: bool = True, metavar: str = "ID..."
         required=required,
         metavar=metavar if required else f"[{metavar}]",
         type=click.UNPROCESSED,
-        callback=_numbers,
+        callback=parse_numbers,
     )
 
 
-def _numbers(context: click.Context, parameter: click.Parameter, value: Sequence[str]) -> list[int]:
+def parse_numbers(context: click.Context, parameter: click.Parameter, value: Sequence[str]) -> list[int]:
     numbers = [_number(context, parameter, word) for word in " ".join(value).replace(",", " ").split()]
     if parameter.required and not numbers:
         raise UsageError("A number is missing. Nothing was changed.")

@@ -12,11 +12,11 @@ from assistant.agenda.brief import Brief, BriefReader, format_brief
 from assistant.agenda.day import DayAgenda, format_agenda
 from assistant.agenda.day_phrases import DayRange, parse_days, parse_due
 from assistant.commands.context import CommandContext
+from assistant.commands.named_items import NamedItems, items_argument
 from assistant.commands.table import (
     CommandGroup,
     TableCommand,
     number_argument,
-    numbers_argument,
     phrase_option,
     words_argument,
 )
@@ -43,6 +43,7 @@ def todo() -> None:
     > assistant todo buy lamp oil
     > assistant todo add batteries --list shopping --due friday
     > assistant todo done 2 3
+    > assistant todo done lamp oil
     """
 
 
@@ -92,25 +93,29 @@ async def add_todo(context: CommandContext, text: str, due: str | None, name: st
 
 
 @todo.command("done", render=_render_todos, roles=ALL_ROLES)
-@numbers_argument("ids")
-def finish_todos(context: CommandContext, ids: Sequence[int]) -> list[TodoItem]:
-    """Mark items as done, by their numbers.
+@items_argument("items")
+def finish_todos(context: CommandContext, items: NamedItems) -> list[TodoItem]:
+    """Mark items as done, by their numbers, or one by words of it.
 
     > assistant todo done 2 3
+    > assistant todo done lamp oil
     """
+    ids = items.find("to-do", _open_texts(context))
     context.stores.todos.complete(context.scope, ids, _key(context), context.now)
     return context.stores.todos.list_todos(context.scope)
 
 
 @todo.command("reopen", render=_render_todos, roles=ALL_ROLES)
-@numbers_argument("ids")
-def reopen_todos(context: CommandContext, ids: Sequence[int]) -> list[TodoItem]:
-    """Put items that were done back on their list.
+@items_argument("items")
+def reopen_todos(context: CommandContext, items: NamedItems) -> list[TodoItem]:
+    """Put items that were done back on their list, by their numbers, or one by words of it.
 
     `todo list --done` shows them.
 
     > assistant todo reopen 2
     """
+    done = context.stores.todos.list_done(context.scope, context.now - _DONE_FOR, limit=_DONE_SHOWN)
+    ids = items.find("to-do", ((item.id, item.text) for item in done))
     context.stores.todos.reopen(context.scope, ids, _key(context), context.now)
     return context.stores.todos.list_todos(context.scope)
 
@@ -138,12 +143,14 @@ async def edit_todo(
 
 
 @todo.command("remove", render=_render_todos, roles=ALL_ROLES)
-@numbers_argument("ids")
-def remove_todos(context: CommandContext, ids: Sequence[int]) -> list[TodoItem]:
-    """Remove items that are not wanted any more.
+@items_argument("items")
+def remove_todos(context: CommandContext, items: NamedItems) -> list[TodoItem]:
+    """Remove items that are not wanted any more, by their numbers, or one by words of it.
 
     > assistant todo remove 2
+    > assistant todo remove lamp oil
     """
+    ids = items.find("to-do", _open_texts(context))
     context.stores.todos.remove(context.scope, ids, _key(context), context.now)
     return context.stores.todos.list_todos(context.scope)
 
@@ -157,6 +164,10 @@ def clear_list(context: CommandContext, name: str) -> list[TodoItem]:
     """
     context.stores.todos.clear(context.scope, find_list_name(name), _key(context), context.now)
     return context.stores.todos.list_todos(context.scope)
+
+
+def _open_texts(context: CommandContext) -> list[tuple[int, str]]:
+    return [(item.id, item.text) for item in context.stores.todos.list_todos(context.scope)]
 
 
 async def _parse_due(context: CommandContext, due: str | None) -> str | None:

@@ -294,6 +294,21 @@ async def test_what_was_done_before_it_came_does_not_come_and_what_repeats_does(
         assert "call mum" not in await run("/remind list", "main")
 
 
+async def test_to_dos_and_reminders_are_named_by_words_of_one(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "ok") as it:
+        run = it.app.commands.run
+        for line in ("/todo flea drops", "/todo flea powder", "/todo Müsli", "/remind call mum --at tomorrow at 9"):
+            await run(line, "main")
+        with pytest.raises(UsageError, match=r"2 to-dos have these words: 1 .flea drops., 2 .flea powder.\. "):
+            await run("/todo done flea", "main")
+        with pytest.raises(UsageError, match="No to-do has the words 'bread'"):
+            await run("/todo remove bread", "main")
+        assert "flea powder" not in await run("/todo done powder FLEA", "main")
+        assert "flea powder" in await run("/todo reopen powder", "main")
+        assert await run("/todo remove musli", "main") == '- [ ] 1: "flea drops"\n- [ ] 2: "flea powder"'
+        assert await run("/remind cancel mum", "main") == "Cancelled: 1, call mum"
+
+
 async def test_a_to_do_that_ends_with_a_day_is_due_then(tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok") as it:
         await it.app.commands.run("/todo call Ann by friday", "main")

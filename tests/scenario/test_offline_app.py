@@ -81,12 +81,14 @@ async def test_what_only_an_added_file_says_is_answered_with_the_name_of_the_fil
         assert "I found nothing" in await say(it, "When is the launch?")
         plan = tmp_path / "workspace" / "files" / "plan.md"
         plan.parent.mkdir(parents=True, exist_ok=True)
-        plan.write_text("# Plan\n\nLaunch date: 14 March 2027\nVenue: the old mill\n\nThe parking permit for guests is at the\nfront desk, behind the\nlamp. Ring twice.\n", encoding="utf-8")
+        wrapped = "The parking permit for guests is at the\nfront desk, behind the\nlamp. Ring twice.\n"
+        text = f"# Plan\n\nLaunch date: 14 March 2027\nVenue: the old mill\n\n{wrapped}"
+        plan.write_text(text, encoding="utf-8")
         for question in ("When is the launch?", "Wann ist der Launch?", "what's the launch date"):
             answer = await say(it, question)
             assert answer.startswith('In the file "files/plan.md":') and "> Launch date: 14 March 2027" in answer
-        wrapped = await say(it, "Where is the parking permit?")
-        assert "> The parking permit for guests is at the front desk, behind the lamp. Ring twice." in wrapped
+        quoted = await say(it, "Where is the parking permit?")
+        assert "> The parking permit for guests is at the front desk, behind the lamp. Ring twice." in quoted
         for other in ("When is the harvest?", "When is the lunch?"):
             assert "I found nothing" in await say(it, other)
         await say(it, "The launch is on 20 March 2027.")

@@ -1,0 +1,54 @@
+"""To-dos and reminders as a command line names them: by their numbers, or by words of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import click
+
+from assistant.commands.argv import join_words
+from assistant.commands.table import parse_numbers
+from assistant.core.dataclass import dataclass
+from assistant.core.errors import UsageError
+from assistant.core.text import fold_text, lazy_regex, shorten_line
+
+_NUMBERS = lazy_regex(r"[#\d,\s]+")
+_MOST_SHOWN = 5
+_LONGEST = 80
+
+
+@dataclass(frozen=True, slots=True)
+class NamedItems:
+    """Numbers of items, or words of one."""
+
+    ids: tuple[int, ...]
+    words: str
+
+    def find(self, kind: str, items: Iterable[tuple[int, str]]) -> Sequence[int]:
+        """Return the numbers of what is meant; `items` are those that words may name, each with its text. Raises
+        `UsageError` if none of them has the words, or several have."""
+        if self.ids:
+            return self.ids
+        wanted = fold_text(self.words).split()
+        texts = {number: text for number, text in items if all(word in fold_text(text) for word in wanted)}
+        if len(texts) == 1:
+            return tuple(texts)
+        if not texts:
+            raise UsageError(f"No {kind} has the words {shorten_line(self.words, _LONGEST)!r}. Nothing was changed.")
+        shown = ", ".join(f"{number} ({text})" for number, text in list(texts.items())[:_MOST_SHOWN])
+        raise UsageError(f"{len(texts)} {kind}s have these words: {shown}. Nothing was changed; give the number.")
+
+
+def items_argument(name: str) -> Callable[[Any], Any]:
+    """Whole numbers, with or without `#`; or words of one item."""
+    return click.argument(
+        name, nargs=-1, required=True, metavar="ID...|WORDS", type=click.UNPROCESSED, callback=_parse_items
+    )
+
+
+def _parse_items(context: click.Context, parameter: click.Parameter, value: Sequence[str]) -> NamedItems:
+    text = join_words(value)
+    if _NUMBERS.fullmatch(text) or not text:
+        return NamedItems(tuple(parse_numbers(context, parameter, value)), "")
+    return NamedItems((), text)
