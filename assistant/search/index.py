@@ -7,6 +7,7 @@ are read on demand. Not thread-safe.
 
 from __future__ import annotations
 
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
@@ -89,8 +90,10 @@ class SearchIndex:
         self._fresh_total = np.zeros(DIMENSIONS)
         self._names = {text: number for number, text in contents.names.items()}
         self._terms = {term.stem: term.id for term in contents.terms}
-        self._sources = {term.id: term.sources for term in contents.terms}
-        self._next_term = max(self._sources, default=0) + 1
+        # By the id of the term, of which there are hundreds of thousands in the words of years.
+        self._sources = array("i", bytes(4 * (max((term.id for term in contents.terms), default=0) + 1)))
+        for term in contents.terms:
+            self._sources[term.id] = term.sources
         self._speakers: dict[int, frozenset[str]] = {}
         self._unsealed = UnsealedUnits()
         self._cache: OrderedDict[int, Occurrences] = OrderedDict()
@@ -194,13 +197,14 @@ class SearchIndex:
             return
         new = [stem for stem in self._unsealed.stems if stem not in self._terms]
         embedded = quantise(self._embed([self._unsealed.words[stem] for stem in new])) if new else _NONE
-        ids = {stem: self._next_term + offset for offset, stem in enumerate(new)}
+        ids = {stem: len(self._sources) + offset for offset, stem in enumerate(new)}
         likes = {ids[stem]: embedded[offset].tobytes() for offset, stem in enumerate(new)}
         terms, postings = [], {}
         for stem, body, more in self._unsealed.by_stem(self.meta):
             term = self._terms.get(stem) or ids[stem]
             # The store keeps its vector of a known term.
-            terms.append(IndexTerm(term, stem, max(1, self._sources.get(term, 0) + more), likes.get(term, b"")))
+            before = 0 if stem in ids else self._sources[term]
+            terms.append(IndexTerm(term, stem, max(1, before + more), likes.get(term, b"")))
             postings[term] = body
         first = self.sealed
         meta = self.meta[first:].tobytes()
@@ -210,10 +214,10 @@ class SearchIndex:
         total = self._sealed_total + self._fresh_total
         self.store.seal(page, total.tobytes())
         self._sealed_total, self._fresh_total = total, np.zeros(DIMENSIONS)
+        self._sources.extend([0] * len(new))
         for sealed_term in terms:
             self._terms[sealed_term.stem], self._sources[sealed_term.id] = sealed_term.id, sealed_term.sources
             self._forget_cached(sealed_term.id)
-        self._next_term += len(new)
         self.sealed = self.count
         self._unsealed = UnsealedUnits()
         self._vectors.let_go(self.sealed)
@@ -322,7 +326,7 @@ class SearchIndex:
         """Return how many sources have a stem: a long text counts once, so that it does not make its words common;
         questions and their answers count as one if nothing else has the stem, so that asking about something often does
         not make it harder to find."""
-        sealed = self._sources.get(self._terms.get(stem, 0), 0)
+        sealed = self._sources[self._terms.get(stem, 0)]  # no term has the id 0
         if stem not in self._unsealed.stems:
             return sealed
         return max(sealed + self._unsealed.source_count(stem, self.meta), 1)
