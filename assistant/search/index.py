@@ -1,8 +1,9 @@
 """The index of one collection in memory.
 
-Everything appended is found by the next search; unit numbers never change. Memory is bounded by about 35 bytes per
-unit, the vectors of the newest 131,072 units (38 MB with their sketches) and the vocabulary; postings and older vectors
-are read on demand. Not thread-safe.
+Everything appended is found by the next search; unit numbers never change. Memory is bounded by the vocabulary and, in
+a small collection, 42 bytes per unit and 256 for its vector. In a large one, these are in files that the system can
+take out of memory (`file_arrays`), with the vectors of the newest 131,072 units; postings and older vectors are read on
+demand. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -236,6 +237,7 @@ class SearchIndex:
         changed = {int(number): self.meta[number].tobytes() for number in numbers}
         self.store.mark_removed(changed, self._sealed_total.tobytes(), terms=terms)
         if text_of is not None:
+            self._vectors.erase(numbers)
             self._load()
 
     def clear(self) -> None:

@@ -100,6 +100,11 @@ class UnitVectors:
             self._sketched = max(self._sketched, first)
             self.first = first
 
+    def erase(self, units: Ints) -> None:
+        """Leave nothing of the vectors of these units, in memory or in a file."""
+        self._rows[units[units >= self.first] - self.first] = 0
+        self._files.write()
+
     def release(self) -> None:
         """Give back the memory of vectors that are in a file."""
         self._files.release()
