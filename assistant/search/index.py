@@ -237,7 +237,7 @@ class SearchIndex:
         changed = {int(number): self.meta[number].tobytes() for number in numbers}
         self.store.mark_removed(changed, self._sealed_total.tobytes(), terms=terms)
         if text_of is not None:
-            self._vectors.erase(numbers)
+            self._vectors.erase(numbers, self.count)
             self._load()
 
     def clear(self) -> None:
