@@ -222,7 +222,7 @@ class SearchIndex:
         self.sealed = self.count
         self._unsealed = UnsealedUnits()
         self._vectors.let_go(self.sealed)
-        self._release()
+        self.release()
 
     # ------------------------------------------------------------------------------------------------------------- gone
 
@@ -292,10 +292,10 @@ class SearchIndex:
         """Make what the next question would have to wait for."""
         self._vectors.make_sketches(self.count, lambda: self.mean)
         self.vocabulary.prepare()
-        self._release()
+        self.release()
 
-    def _release(self) -> None:
-        """Give back the memory of what is in files: what a question uses is read again."""
+    def release(self) -> None:
+        """Give back the memory of what is in files: the next question reads again what it uses."""
         self._table.release()
         self._vectors.release()
 

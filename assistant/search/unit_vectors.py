@@ -142,6 +142,7 @@ class UnitVectors:
             rows = self.resident_rows(first, min(first + _READ_AT_ONCE, count))
             centred = rows.astype(np.float32) / np.float32(VECTOR_SCALE) - self._sketch_mean
             self._sketches[:, first - self.first : first - self.first + len(rows)] = sketches_of(centred)
+            self.release()
         self._sketched = count
 
     def byte_vector(self, number: int) -> ByteVectors:
