@@ -108,7 +108,8 @@ def render_debian_rules() -> str:
         f"rm {tree}/opt/nocturne/bin/[Aa]ctivate*",
         f"{_DEBIAN_PYTHON} -m venv debian/pip",
         f"debian/pip/bin/pip --python {tree}/opt/nocturne install --no-cache-dir --no-compile '.[{_extras()}]'",
-        # Scripts name the folder that they were made in.
+        # Scripts name the folder that they were made in, and so does a note of pip's.
+        f"find {tree}/opt/nocturne/lib -name direct_url.json -delete",
         f"grep -rlI '^#!.*$(CURDIR)' {tree}/opt/nocturne/bin | xargs -r sed -i '1s,^#!.*,#!/opt/nocturne/bin/python3,'",
         f"sed -i '/^command = /d' {tree}/opt/nocturne/pyvenv.cfg",
     ]

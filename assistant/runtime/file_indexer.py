@@ -123,10 +123,11 @@ class FileIndexer:
         return sorted(changed, key=lambda file: file.size), sorted(unseen), problems
 
     def _list_unreadable(self) -> list[str]:
-        files = self.index.list_files(state="unreadable", limit=_MOST_NAMED + 1)
+        # A recording or a program has no text, and nothing is wrong with it.
+        files = self.index.list_files(state="unreadable", except_reason=_NO_TEXT)
         lines = [f"The file {shorten(file.path, _LONGEST_NAME)!r} {file.reason}." for file in files[:_MOST_NAMED]]
         if len(files) > _MOST_NAMED:
-            more = self.index.counts().unreadable - _MOST_NAMED
+            more = len(files) - _MOST_NAMED
             lines.append(f"{pluralize(more, 'more file')} cannot be searched; `assistant files list --unreadable`.")
         return lines
 

@@ -53,7 +53,12 @@ class Maintenance:
         self._keep_dates = keep_dates
         self._wait_until_quiet = wait_until_quiet
         self.file_problems: tuple[str, ...] = ()  # memory files that a crash left inconsistent, one line each
-        self.passed_over: tuple[str, ...] = ()  # what search covers partly or not at all, one line each
+        self._passed_over: tuple[str, ...] = ()  # texts
+
+    @property
+    def passed_over(self) -> tuple[str, ...]:
+        """Return what search covers partly or not at all, one line each; of files as of their last scan."""
+        return (*self._passed_over, *self._file_indexer.problems)
 
     def recover_files(self) -> None:
         """Complete or roll back interrupted changes of memory files; `status` reports failures."""
@@ -86,7 +91,7 @@ class Maintenance:
             # Messages first: there may be many files.
             await self._file_indexer.update()
             await self._follow_sources()
-            self.passed_over = await asyncio.to_thread(lambda: tuple(self._find_passed_over()))
+            self._passed_over = await asyncio.to_thread(lambda: tuple(self._find_passed_over()))
             for name in (SEARCH_DB, FILES_DB):
                 remove_set_aside(self._home / name)
             await asyncio.to_thread(trim_heap)
@@ -102,7 +107,6 @@ class Maintenance:
         for kind, index in self._indexes.items():
             for source, reason in index.passed_over().items():
                 yield f"{kind} {source} is kept whole, but {reason}."
-        yield from self._file_indexer.problems
 
     async def remake_memories(self) -> None:
         """Rebuild memory.db if a damaged one was set aside; retried at the next upkeep on failure."""

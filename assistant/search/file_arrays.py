@@ -35,3 +35,8 @@ class FileArrays:
         """Give back the memory of all of them; whatever is used is read from the files again."""
         for mapped in self._mapped if hasattr(mmap, "MADV_DONTNEED") else ():
             mapped.madvise(mmap.MADV_DONTNEED)
+
+    def write(self) -> None:
+        """Have the files say what the arrays say, on the disk."""
+        for mapped in self._mapped:
+            mapped.flush()

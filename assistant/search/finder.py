@@ -79,7 +79,9 @@ class SourceFinder:
 
         def search(engine: SearchEngine) -> list[SourceHit]:
             self._take_in_for_search(engine.index)
-            return engine.search(question, where, limit=limit)
+            hits = engine.search(question, where, limit=limit)
+            engine.index.release()
+            return hits
 
         return self._with_engine(search)
 
@@ -88,7 +90,9 @@ class SourceFinder:
 
         def explain(engine: SearchEngine) -> SearchExplanation:
             self._take_in_for_search(engine.index)
-            return engine.explain(question, where, limit=limit)
+            explained = engine.explain(question, where, limit=limit)
+            engine.index.release()
+            return explained
 
         return self._with_engine(explain)
 

@@ -1,12 +1,14 @@
 """The index of one collection in memory.
 
-Everything appended is found by the next search; unit numbers never change. Memory is bounded by about 35 bytes per
-unit, the vectors of the newest 131,072 units (38 MB with their sketches) and the vocabulary; postings and older vectors
-are read on demand. Not thread-safe.
+Everything appended is found by the next search; unit numbers never change. Memory is bounded by the vocabulary and, in
+a small collection, 42 bytes per unit and 256 for its vector. In a large one, these are in files that the system can
+take out of memory (`file_arrays`), with the vectors of the newest 131,072 units; postings and older vectors are read on
+demand. Not thread-safe.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
@@ -90,8 +92,10 @@ class SearchIndex:
         self._fresh_total = np.zeros(DIMENSIONS)
         self._names = {text: number for number, text in contents.names.items()}
         self._terms = {term.stem: term.id for term in contents.terms}
-        self._sources = {term.id: term.sources for term in contents.terms}
-        self._next_term = max(self._sources, default=0) + 1
+        # By the id of the term, of which there are hundreds of thousands in the words of years.
+        self._sources = array("i", bytes(4 * (max((term.id for term in contents.terms), default=0) + 1)))
+        for term in contents.terms:
+            self._sources[term.id] = term.sources
         self._speakers: dict[int, frozenset[str]] = {}
         self._unsealed = UnsealedUnits()
         self._cache: OrderedDict[int, Occurrences] = OrderedDict()
@@ -196,13 +200,14 @@ class SearchIndex:
             return
         new = [stem for stem in self._unsealed.stems if stem not in self._terms]
         embedded = quantise(self._embed([self._unsealed.words[stem] for stem in new])) if new else _NONE
-        ids = {stem: self._next_term + offset for offset, stem in enumerate(new)}
+        ids = {stem: len(self._sources) + offset for offset, stem in enumerate(new)}
         likes = {ids[stem]: embedded[offset].tobytes() for offset, stem in enumerate(new)}
         terms, postings = [], {}
         for stem, body, more in self._unsealed.by_stem(self.meta):
             term = self._terms.get(stem) or ids[stem]
             # The store keeps its vector of a known term.
-            terms.append(IndexTerm(term, stem, max(1, self._sources.get(term, 0) + more), likes.get(term, b"")))
+            before = 0 if stem in ids else self._sources[term]
+            terms.append(IndexTerm(term, stem, max(1, before + more), likes.get(term, b"")))
             postings[term] = body
         first = self.sealed
         meta = self.meta[first:].tobytes()
@@ -212,14 +217,14 @@ class SearchIndex:
         total = self._sealed_total + self._fresh_total
         self.store.seal(page, total.tobytes())
         self._sealed_total, self._fresh_total = total, np.zeros(DIMENSIONS)
+        self._sources.extend([0] * len(new))
         for sealed_term in terms:
             self._terms[sealed_term.stem], self._sources[sealed_term.id] = sealed_term.id, sealed_term.sources
             self._forget_cached(sealed_term.id)
-        self._next_term += len(new)
         self.sealed = self.count
         self._unsealed = UnsealedUnits()
         self._vectors.let_go(self.sealed)
-        self._release()
+        self.release()
 
     # ------------------------------------------------------------------------------------------------------------- gone
 
@@ -234,6 +239,7 @@ class SearchIndex:
         changed = {int(number): self.meta[number].tobytes() for number in numbers}
         self.store.mark_removed(changed, self._sealed_total.tobytes(), terms=terms)
         if text_of is not None:
+            self._vectors.erase(numbers, self.count)
             self._load()
 
     def clear(self) -> None:
@@ -288,10 +294,10 @@ class SearchIndex:
         """Make what the next question would have to wait for."""
         self._vectors.make_sketches(self.count, lambda: self.mean)
         self.vocabulary.prepare()
-        self._release()
+        self.release()
 
-    def _release(self) -> None:
-        """Give back the memory of what is in files: what a question uses is read again."""
+    def release(self) -> None:
+        """Give back the memory of what is in files: the next question reads again what it uses."""
         self._table.release()
         self._vectors.release()
 
@@ -324,7 +330,7 @@ class SearchIndex:
         """Return how many sources have a stem: a long text counts once, so that it does not make its words common;
         questions and their answers count as one if nothing else has the stem, so that asking about something often does
         not make it harder to find."""
-        sealed = self._sources.get(self._terms.get(stem, 0), 0)
+        sealed = self._sources[self._terms.get(stem, 0)]  # no term has the id 0
         if stem not in self._unsealed.stems:
             return sealed
         return max(sealed + self._unsealed.source_count(stem, self.meta), 1)

@@ -45,8 +45,8 @@ class UnitVectors:
         self._store = store
         self._resident = resident
         self.first = max(0, sealed - resident)  # the first unit in memory
-        # Room for all that stays in memory: it takes none before it is written, and growing would need as much again.
-        room = max(_LEAST_ROOM, resident * 9 // 8 + _SEALED_LATE, sealed + fresh - self.first)
+        self._whole_room = resident * 9 // 8 + _SEALED_LATE  # for all that stays at the most
+        room = self._whole_room if self.first else max(_LEAST_ROOM, (sealed + fresh) * 9 // 8)
         self._files = FileArrays(store.map_file)
         self._rows: ByteVectors = np.zeros((0, DIMENSIONS), np.int8)
         self._move(room, in_file=self.first > 0)
@@ -69,9 +69,10 @@ class UnitVectors:
         """Add the vectors of the next units, from number `first` on."""
         start, end = first - self.first, first - self.first + len(vectors)
         if end > len(self._rows):
-            room = max(_LEAST_ROOM, len(self._rows) // 8, end - len(self._rows))
-            self._move(len(self._rows) + room, in_file=self.first > 0)
-            self._sketches = np.concatenate([self._sketches, np.zeros((_SKETCH_WORDS, room), np.uint64)], axis=1)
+            room = max(end + _LEAST_ROOM, min(2 * len(self._rows), self._whole_room))
+            more = np.zeros((_SKETCH_WORDS, room - len(self._rows)), np.uint64)
+            self._sketches = np.concatenate([self._sketches, more], axis=1)
+            self._move(room, in_file=self.first > 0)
         self._rows[start:end] = vectors
 
     def _move(self, room: int, *, in_file: bool) -> None:
@@ -99,6 +100,13 @@ class UnitVectors:
             _move_to_front(self._sketches.T, first - self.first)
             self._sketched = max(self._sketched, first)
             self.first = first
+
+    def erase(self, units: Ints, count: int) -> None:
+        """Leave nothing of the vectors of these units, of `count`, in memory or in a file."""
+        self._rows[units[units >= self.first] - self.first] = 0
+        # Where vectors were before they were moved to the front.
+        self._rows[count - self.first :] = 0
+        self._files.write()
 
     def release(self) -> None:
         """Give back the memory of vectors that are in a file."""
@@ -134,6 +142,7 @@ class UnitVectors:
             rows = self.resident_rows(first, min(first + _READ_AT_ONCE, count))
             centred = rows.astype(np.float32) / np.float32(VECTOR_SCALE) - self._sketch_mean
             self._sketches[:, first - self.first : first - self.first + len(rows)] = sketches_of(centred)
+            self.release()
         self._sketched = count
 
     def byte_vector(self, number: int) -> ByteVectors:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
 from tests.support.docs_pages import read_page, run_shell_line, shell_lines
@@ -22,3 +23,12 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     assert "The settings are fine." in printed["assistant config check"]
     assert re.search(r"^archive\.key +secrets\.toml$", printed["assistant config secret list"], re.MULTILINE)
     assert "called Ada." in (home / "PERSONA.md").read_text()
+
+
+@pytest.mark.parametrize("page", ["brief", "commands", "files", "health", "security", "spending", "telegram", "voice"])
+def test_each_setting_that_a_page_changes_is_taken_in_the_order_of_the_page(page: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    lines = re.findall(r"^assistant config set .*$", read_page(f"{page}.md"), re.MULTILINE)
+    assert lines
+    for line in lines:
+        assert "->" in run_shell_line(line, home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import tracemalloc
 import zlib
 from collections.abc import Iterable, Sequence
@@ -170,4 +171,23 @@ def test_vectors_that_stay_are_in_a_file_once_older_ones_were_let_go_whatever_co
     last = np.arange(index.count - len(texts), index.count)
     expected = quantise(_embed(texts)).astype(np.float32) / np.float32(127)
     assert index.count > 6_000 + 2 * len(texts) and np.array_equal(index.vectors(last), expected)
+    with_db.close()
+
+
+def test_of_what_is_erased_no_file_has_the_vector(tmp_path: Path) -> None:
+    maps: list[mmap.mmap] = []
+
+    class Watched(SqliteIndexStore):
+        def map_file(self, size: int) -> mmap.mmap | None:
+            maps.extend(mapped for mapped in [super().map_file(size)] if mapped is not None)
+            return maps[-1]
+
+    with_db = Database.open(tmp_path / "search.db", search_migrations, _NOW)
+    index = SearchIndex(Watched(with_db, "messages", "toy"), _stems, _embed, resident=64)
+    said = [SourceText(n, "main", n, "owner", "user", "", _NOW, f"word{n}") for n in range(1, 2 * SEAL_AFTER_UNITS + 1)]
+    index.append(said, {"main": len(said)})
+    vector = quantise(_embed(["word2048"]))[0].tobytes()
+    assert [vector in mapped[:] for mapped in maps] == [True]
+    index.remove_sources([2048], text_of="word{}".format)
+    assert len(maps) == 2 and not any(vector in mapped[:] for mapped in maps)
     with_db.close()

@@ -98,9 +98,12 @@ class FileIndex:
         rows = self._rows("SELECT path, size, changed_ns, inode FROM files")
         return {row["path"]: FoundFile(row["path"], row["size"], row["changed_ns"], row["inode"]) for row in rows}
 
-    def list_files(self, *, state: FileState | None = None, limit: int = 1_000_000) -> list[IndexedFile]:
-        """Return files by path."""
-        rows = self._rows("SELECT * FROM files WHERE ? IN ('', state) ORDER BY path LIMIT ?", state or "", limit)
+    def list_files(
+        self, *, state: FileState | None = None, except_reason: str = "", limit: int = 1_000_000
+    ) -> list[IndexedFile]:
+        """Return files by path, without those that cannot be searched for this reason."""
+        sql = "SELECT * FROM files WHERE ? IN ('', state) AND (? = '' OR reason <> ?) ORDER BY path LIMIT ?"
+        rows = self._rows(sql, state or "", except_reason, except_reason, limit)
         return [_indexed_file(row) for row in rows]
 
     def files_by_path(self, paths: Sequence[str]) -> list[IndexedFile]:
