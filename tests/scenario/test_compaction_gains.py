@@ -106,7 +106,7 @@ async def test_merges_of_imported_history_do_not_use_up_a_compaction_or_make_the
 async def test_a_merge_of_two_short_summaries_leaves_them_as_they_are_where_one_of_both_would_be_longer(
     tmp_path: Path,
 ) -> None:
-    short, lengthy = "They talked about this and that as they do.", "They walked along the shore and back. " * 20
+    short, lengthy = "They talked about this and that as they do.", "They walked along the shore and back. " * 6
     script = (f"<summary>\n{text}\n</summary>" for text in (short, short, lengthy, short))
     chosen = {**_REAL, "ASSISTANT_COMPACTION__MAX_CHECKPOINTS": "2"}
     model, by = ScriptedModel("Fine.", window=200_000), summary_writer(*script, window=400_000)
