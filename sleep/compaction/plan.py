@@ -31,7 +31,6 @@ from sleep.compaction.answer import FACT_KINDS
 from sleep.compaction.draft_view import DraftView, RetainedRows, is_compaction_prefix, sum_sizes
 from sleep.compaction.extractive import select_sentences
 from sleep.compaction.render import (
-    FALLBACK_TIER,
     RECORD_TIERS,
     RemovedRows,
     SummarySection,
@@ -241,7 +240,7 @@ def join_summaries(pair: Sequence[Checkpoint], counter: TokenCounter) -> Summary
     apart; without text if both are only records."""
     told = [summary_of(checkpoint, counter) for checkpoint in pair if has_summary(checkpoint)]
     if not told:
-        return Summary("", FALLBACK_TIER, 0)
+        return Summary("", "floor", 0)
     text = "\n".join(summary.text for summary in told)
     return replace(
         told[-1],
