@@ -369,7 +369,7 @@ class CompactionRun:
 
 
 def _makes_smaller(compaction: Compaction) -> bool:
-    """Return whether the context becomes smaller. With too many messages, fewer are enough; merges are measured where they
-    are made."""
+    """Return whether the context becomes smaller. With too many messages, fewer are enough; merges are measured where
+    they are made."""
     before, after = compaction.key_facts.get("pressure", (1.0, 0.0))
     return compaction.trigger == "messages" or after < before
