@@ -60,9 +60,10 @@ class StandingMemory:
         # By session: the cache key (day, view revision, last sleep cycle) and the block.
         self._blocks: dict[str, tuple[tuple[date, int, int], str]] = {}
 
-    def prompt_block(self, session: str) -> str:
-        """Return the memory block of a session, or "". Raises `StoreError` if the view cannot be loaded."""
-        view = self._conversation.load_view(session)
+    def prompt_block(self, session: str, view: ContextView | None = None) -> str:
+        """Return the memory block of a session, or ""; `view` is its current view, if that is at hand. Raises
+        `StoreError`."""
+        view = view or self._conversation.load_view(session)
         days = today_and_yesterday(self._clock(), self._zone)
         made_for = (days[0], view.prefix_rev, self._journal.last_finished_cycle())
         frozen_for, block = self._blocks.get(session, (None, ""))
@@ -172,7 +173,7 @@ class TurnContextBuilder:
             return [found for recall in recalls for found in _attempted(recall, session)]
 
         parts = attempt(recall_profiles)
-        (standing,) = _attempted(partial(self._standing_memory.prompt_block, session), session) or [""]
+        (standing,) = _attempted(partial(self._standing_memory.prompt_block, session, view), session) or [""]
         # In one thread: messages, and what is found, may be huge, and each change of the thread has to be waited for.
         looks_back = self._history_recall.has_something_out_of(view)
         recalls = (recall_memories, recall_history) if looks_back else (recall_memories,)
