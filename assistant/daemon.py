@@ -156,11 +156,11 @@ def compile_patterns() -> None:
     """Compile what every message is matched with, which would block the event loop or the search at the first one."""
     from assistant.search.query import find_names, parse_question
     from sleep.rules.classifier import classify_request
-    from sleep.rules.secrets import find_secrets
+    from sleep.rules.secrets import compile_secret_patterns
 
     # A question and a statement are matched with nearly all of them.
     classify_request("Is it wet? It may be wet on the hills.")
-    find_secrets("It may be wet on the hills.")
+    compile_secret_patterns()
     parse_question("Is it wet?", lambda words: {word: word for word in words})
     find_names("Is it wet?")
 

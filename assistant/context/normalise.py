@@ -170,6 +170,8 @@ def _with(message: Message, content: str, calls: tuple[ToolCall, ...]) -> Messag
 
 
 def _safe_calls(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    if not calls:
+        return calls
     cleaned = tuple(ToolCall(call.id, call.name, replace_unsendable_in_json(call.arguments)) for call in calls)
     return calls if cleaned == calls else cleaned
 

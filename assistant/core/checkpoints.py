@@ -176,6 +176,8 @@ class Delegation:
     cost_usd: float | None = 0.0  # None if a price is unknown
 
 
+# The tier of imported history and of a rebuilt index: the view has nothing of it, and the log has everything.
+REFERENCE_TIER = "reference"
 # Display names of tiers; any other tier is the name of a strategy.
 _TIERS = {
     "full": "by the model",

@@ -71,11 +71,16 @@ T = TypeVar("T")
 _SHORT = 2_000
 
 
+def is_long(length: int) -> bool:
+    """Return whether work on a text of this length is done beside the event loop (`beside_loop`)."""
+    return length > _SHORT
+
+
 async def beside_loop(length: int, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     """Call `work`, in a worker thread if the text of this length is long, so that the event loop is not blocked."""
-    if length <= _SHORT:
-        return work(*arguments, **named)
-    return await asyncio.to_thread(work, *arguments, **named)
+    if is_long(length):
+        return await asyncio.to_thread(work, *arguments, **named)
+    return work(*arguments, **named)
 
 
 # Characters searched at once; takes some milliseconds for the slowest expression.

@@ -29,7 +29,7 @@ from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, session_role
 from assistant.core.shutdown import ShutdownTimeouts, finish_within
 from assistant.core.store_ports import Outbox
 from assistant.core.telemetry import Tracer
-from assistant.core.text import beside_loop, preview_line
+from assistant.core.text import beside_loop, is_long, preview_line
 from assistant.gateway.parts import split_into_parts
 from assistant.gateway.supervisor import as_bridge_error
 
@@ -220,7 +220,7 @@ class OutboxWorker:
         arrivals, uncertain = self._arrivals, item.state == "sending"
         try:
             parts = await beside_loop(len(item.outgoing.body), split_into_parts, item, self.bridge)
-            if self.outbox.find_open(item.id) != item:
+            if is_long(len(item.outgoing.body)) and self.outbox.find_open(item.id) != item:
                 # It was dropped or redirected meanwhile, and is checked again.
                 return True
             texts = [part.text for part in parts if part.media is None]

@@ -176,9 +176,15 @@ class ContextMeter:
 
     def terms_for(self, session: str, model: str, limits: ModelLimits, volatile: str = "") -> CompactionLimits:
         """Return the limits for a call of this model; `volatile` is sent with it but not kept."""
+        return self.frame_and_terms(session, model, limits, volatile)[1]
+
+    def frame_and_terms(
+        self, session: str, model: str, limits: ModelLimits, volatile: str
+    ) -> tuple[PromptFrame, CompactionLimits]:
+        """Return what surrounds the history in a prompt, and the limits as `terms_for` does."""
         counter = self._estimates.counter(model)
-        _, fixed = self.frame(session, model)
-        return CompactionLimits(
+        frame, fixed = self.frame(session, model)
+        return frame, CompactionLimits(
             budgets=self._budgets(limits),
             counter=counter,
             fixed=fixed,

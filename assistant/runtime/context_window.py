@@ -110,8 +110,9 @@ class ContextWindow:
         # At first all turns wait for the same answer.
         await self._pacer.wait()
         self._meter.set_limits(model, limits)
-        terms = self._meter.terms_for(turn.session, model.name, limits, turn.volatile)
+        frame, terms = self._meter.frame_and_terms(turn.session, model.name, limits, turn.volatile)
         view = self._conversation.load_view(turn.session)
+        first_rev = view.prefix_rev
         if self.is_cold(turn.session, view, now):
             await self._use_cold_cache(turn, view, terms, now)
             view = self._conversation.load_view(turn.session)
@@ -124,7 +125,9 @@ class ContextWindow:
             self._compaction.clear_stuck_notice(turn.session)
         pressure = self._meter.pressure(view, terms)
         room = answer_token_limit(limits, pressure, self._max_output)
-        frame, _ = self._meter.frame(turn.session, model.name)
+        if view.prefix_rev != first_rev:
+            # Standing memory is read anew then.
+            frame, _ = self._meter.frame(turn.session, model.name)
         request = build_request(view, frame, limits, volatile=turn.volatile, max_output_tokens=room)
         parts = self._meter.request_parts(view, frame, model.name, terms)
         request = replace(request, cache_lifetime=lifetime, parts=parts)

@@ -12,7 +12,7 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import date, datetime, tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo
@@ -60,9 +60,10 @@ class StandingMemory:
         # By session: the cache key (day, view revision, last sleep cycle) and the block.
         self._blocks: dict[str, tuple[tuple[date, int, int], str]] = {}
 
-    def prompt_block(self, session: str) -> str:
-        """Return the memory block of a session, or "". Raises `StoreError` if the view cannot be loaded."""
-        view = self._conversation.load_view(session)
+    def prompt_block(self, session: str, view: ContextView | None = None) -> str:
+        """Return the memory block of a session, or ""; `view` is its current view, if that is at hand. Raises
+        `StoreError`."""
+        view = view or self._conversation.load_view(session)
         days = today_and_yesterday(self._clock(), self._zone)
         made_for = (days[0], view.prefix_rev, self._journal.last_finished_cycle())
         frozen_for, block = self._blocks.get(session, (None, ""))
@@ -135,7 +136,7 @@ class TurnContextBuilder:
         session = item.incoming.session
         view = self._conversation.load_view(session)
         parts = [current_time_block(now, self._zone), self._interrupted.get(session, ""), self._open_tasks(item)]
-        parts += [recalled async for recalled in self._recalled(item.incoming, view, now)]
+        parts += await self._recall(item.incoming, view, now)
         return "\n\n".join(part for part in parts if part)
 
     def mark_begun(self, session: str) -> None:
@@ -153,27 +154,39 @@ class TurnContextBuilder:
         lines = [f"- #{request.message_id}: {shorten_line(request.text, _TASK_LENGTH)}" for request in shown]
         return quote_in_tag(NOTE_TAG, "\n".join([OPEN_TASKS_HEADING, *lines]))
 
-    async def _recalled(self, message: IncomingMessage, view: ContextView, now: datetime) -> AsyncIterator[str]:
-        """Yield recalled profiles, memories and messages. If recall fails, the message is answered without it."""
+    async def _recall(self, message: IncomingMessage, view: ContextView, now: datetime) -> list[str]:
+        """Return recalled profiles, memories and messages. If recall fails, the message is answered without it."""
         text, session, scope = message.content, message.session, message.scope
+        quoted: list[dict[int, str]] = []
 
-        async def recall_profiles() -> str:
+        def recall_profiles() -> str:
             return self._profile_recall.recall(text, scope)
 
-        # In threads: messages, and what is found, may be huge.
-        async def recall_memories() -> str:
-            standing = self._standing_memory.prompt_block(session)
-            return await asyncio.to_thread(self._memory_recall.recall, text, scope, view, standing, now)
+        def recall_memories() -> str:
+            return self._memory_recall.recall(text, scope, view, standing, now)
 
-        async def recall_history() -> str:
-            if not self._history_recall.has_something_out_of(view):
-                return ""
-            lines = await asyncio.to_thread(self._history_recall.recall_lines, text, session, scope, view, now)
+        def recall_history() -> str:
+            quoted.append(self._history_recall.recall_lines(text, session, scope, view, now))
+            return history_block(quoted[0])
+
+        def attempt(*recalls: Callable[[], str]) -> list[str]:
+            return [found for recall in recalls for found in _attempted(recall, session)]
+
+        parts = attempt(recall_profiles)
+        (standing,) = _attempted(partial(self._standing_memory.prompt_block, session, view), session) or [""]
+        # In one thread: messages, and what is found, may be huge, and each change of the thread has to be waited for.
+        looks_back = self._history_recall.has_something_out_of(view)
+        recalls = (recall_memories, recall_history) if looks_back else (recall_memories,)
+        parts += await asyncio.to_thread(attempt, *recalls)
+        for lines in quoted:
             self._streaks.record_turn(session, lines)
-            return history_block(lines)
+        return parts
 
-        for recall in (recall_profiles, recall_memories, recall_history):
-            try:
-                yield await recall()
-            except StoreError as error:
-                log.error("nothing was recalled", session=session, error=str(error))
+
+def _attempted(recall: Callable[[], str], session: str) -> list[str]:
+    """Return what is recalled; nothing, and a line in the log, if that fails."""
+    try:
+        return [recall()]
+    except StoreError as error:
+        log.error("nothing was recalled", session=session, error=str(error))
+        return []

@@ -76,9 +76,10 @@ class Compactor:
         self, run: CompactionRun, deps: CompactionDeps, request: CompactionRequest
     ) -> CompactionResult:
         await deps.yield_to_chat(request)
-        before = run.measure_pressure()
-        if before.ratio < request.min_pressure:
-            return CompactionResult(before, before)
+        reported = run.measure_pressure()
+        if reported.ratio < request.min_pressure:
+            return CompactionResult(reported, reported)
+        before = run.measure_for_comparison()
         await run.run_plans()
         # For many short messages, fewer messages is the goal, even if their summary is no smaller.
         if run.checkpoints and request.trigger != "messages" and run.measure_pressure().ratio >= before.ratio:
@@ -123,7 +124,7 @@ class Compactor:
             return None
         prepared = self._prepared.pop(session)
         run = CompactionRun(self._deps, prepared.request, prepared.notices)
-        before = run.measure_pressure()
+        before = run.measure_for_comparison()
         if not run.commit_prepared(prepared, trigger):
             return None
         return run.finish(before)
@@ -133,7 +134,7 @@ class Compactor:
         `StoreError`."""
         async with self._in_background(request.session):
             run = CompactionRun(self._deps, request)
-            before = run.measure_pressure()
+            before = run.measure_for_comparison()
             for checkpoint in self._awaiting_summary(request.session):
                 if self._deps.may_call_model() and not await run.replace_deterministic(checkpoint):
                     self._tried.add(checkpoint.id)
@@ -142,7 +143,7 @@ class Compactor:
     def add_to_summary(self, request: CompactionRequest, lines: Mapping[int, str]) -> None:
         """Append lines, by the messages they quote, to the session's newest summary. Raises `StoreError`."""
         run = CompactionRun(self._deps, request)
-        before = run.measure_pressure()
+        before = run.measure_for_comparison()
         run.add_to_summary(lines)
         run.finish(before)
 

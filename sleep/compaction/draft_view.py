@@ -190,7 +190,8 @@ class DraftView:
 
 def is_compaction_prefix(message: Message) -> bool:
     """Return whether an earlier compaction created this row: a summary or a copy."""
-    return message.is_summary or "carried_from" in message.metadata
+    metadata = message.metadata
+    return bool(metadata) and (message.is_summary or "carried_from" in metadata)
 
 
 def original_id(message: Message) -> int | None:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from assistant.core.checkpoints import Checkpoint, Compaction
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StaleView
 from assistant.core.messages import Message
-from sleep.compaction.deps import CompactionDeps
+from sleep.compaction.deps import MODEL_TIERS, CompactionDeps
 from sleep.compaction.plan import (
     CompactionPlan,
     collect_originals,
     collect_summaries,
+    has_summary,
+    join_summaries,
     merge_checkpoints,
-    reuse_single_summary,
 )
 from sleep.compaction.render import make_sections
 from sleep.compaction.values import CompactionRequest, Summary, SummaryInput
@@ -39,11 +41,17 @@ class CheckpointMerger:
     ask: AskSummary
 
     async def summarise_pair(self, plan: CompactionPlan) -> Summary:
-        """Summarise the checkpoints that the plan names. Raises `StaleView`."""
-        pair, counter = self.find(plan.merge_ids), self.request.terms.counter
+        """Summarise the checkpoints that the plan names, no longer than they are (I7); a record without words gets some
+        if a model reads its messages. Raises `StaleView`."""
+        pair = self.find(plan.merge_ids)
+        joined, both = join_summaries(pair, self.request.terms.counter), all(map(has_summary, pair))
         material = await self._material_of_pair(pair, plan)
-        summary = reuse_single_summary(pair, counter) if material.depth > 1 else None
-        return summary or await self.ask(material)
+        if material.depth > 1 and not both:
+            return joined
+        summary = await self.ask(material)
+        if summary.tokens < joined.tokens if both else summary.tier in MODEL_TIERS:
+            return summary
+        return replace(joined, cost_usd=summary.cost_usd, attempts=summary.attempts)
 
     async def summarise_again(self, checkpoint: Checkpoint) -> Summary:
         """Summarise the messages of a checkpoint that was made without a model."""

@@ -218,7 +218,7 @@ def _below(pair: Sequence[Checkpoint], everything: Sequence[Checkpoint]) -> list
         for checkpoint in everything
         if checkpoint.state in ("live", "absorbed")
         and checkpoint.depth == 1
-        and checkpoint.tier not in RECORD_TIERS
+        and has_summary(checkpoint)
         and checkpoint.generation == pair[0].generation
         and first <= checkpoint.from_message_id
         and checkpoint.to_message_id <= last
@@ -230,15 +230,26 @@ def _covers(checkpoint: Checkpoint, part: Checkpoint) -> bool:
     return checkpoint.from_message_id <= part.from_message_id and part.to_message_id <= checkpoint.to_message_id
 
 
-def reuse_single_summary(pair: Sequence[Checkpoint], counter: TokenCounter) -> Summary | None:
-    """If one of the pair is only a record, return the other's summary unchanged, so that no model is needed. None if
-    both have a summary."""
-    summarised = [checkpoint for checkpoint in pair if checkpoint.tier not in RECORD_TIERS]
-    if len(summarised) == len(pair):
-        return None
-    if not summarised:
+def has_summary(checkpoint: Checkpoint) -> bool:
+    """Return whether a checkpoint has a summary, and is not only a record of where the messages are."""
+    return checkpoint.tier not in RECORD_TIERS
+
+
+def join_summaries(pair: Sequence[Checkpoint], counter: TokenCounter) -> Summary:
+    """Return the summaries of the pair as they are, one after the other, which needs no model and is shorter than both
+    apart; without text if both are only records."""
+    told = [summary_of(checkpoint, counter) for checkpoint in pair if has_summary(checkpoint)]
+    if not told:
         return Summary("", "floor", 0)
-    return summary_of(summarised[0], counter)
+    text = "\n".join(summary.text for summary in told)
+    return replace(
+        told[-1],
+        text=text,
+        tokens=counter.count_text(text),
+        key_facts={},  # `merge_checkpoints` joins those of the pair
+        restored=tuple(line for summary in told for line in summary.restored),
+        depth=max(summary.depth for summary in told),
+    )
 
 
 def summary_of(single: Checkpoint, counter: TokenCounter) -> Summary:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from assistant.context.tokens import TokenCounter
-from assistant.core.checkpoints import Checkpoint
+from assistant.core.checkpoints import REFERENCE_TIER, Checkpoint
 from assistant.core.dataclass import dataclass
 from assistant.core.messages import SUMMARY_MARKER, Message
 from assistant.core.records import LogLocation
@@ -115,7 +115,7 @@ def merge_byte_ranges(ranges: Iterable[ByteRange]) -> tuple[ByteRange, ...]:
     return tuple((path, low, high) for path, (low, high) in by_path.items())
 
 
-RECORD_TIERS = STRATEGIES_WITHOUT_SUMMARY | {FALLBACK_TIER}
+RECORD_TIERS = STRATEGIES_WITHOUT_SUMMARY | {FALLBACK_TIER, REFERENCE_TIER}
 # Approximate tokens of a section's heading and of the closing line.
 SECTION_TOKENS = 40
 CLOSING_TOKENS = 60

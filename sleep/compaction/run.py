@@ -22,9 +22,8 @@ from assistant.core.notices import Notice, NoticeKind
 from sleep.compaction.deps import ECONOMY_TRIGGERS, GAINED_NOTHING, MODEL_TIERS, CompactionDeps
 from sleep.compaction.fallback import plan_fallback
 from sleep.compaction.merge import CheckpointMerger
-from sleep.compaction.plan import CompactionPlan, PendingSummary, merge_checkpoints, summary_of
+from sleep.compaction.plan import CompactionPlan, PendingSummary, has_summary, merge_checkpoints, summary_of
 from sleep.compaction.preview import ViewCopy
-from sleep.compaction.render import RECORD_TIERS
 from sleep.compaction.values import CachedPrompt, CompactionRequest, CompactionResult, Summary, SummaryInput
 
 # From this many compactions of a generation on, the user is informed about the effects of long conversations.
@@ -64,6 +63,14 @@ class CompactionRun:
         view = self._conversation.load_view(self._request.session)
         return measure_pressure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
 
+    def measure_for_comparison(self) -> Pressure:
+        """Return the pressure to compare with the one after a commit, which is estimated: not what the provider
+        reported, where our own estimate of the same view is more."""
+        terms, reported = self._request.terms, self.measure_pressure()
+        view = replace(self._conversation.load_view(self._request.session), reported=None)
+        estimated = measure_pressure(view, terms.budgets, terms.counter, terms.fixed, terms.adding)
+        return max(reported, estimated, key=lambda pressure: pressure.prompt_tokens)
+
     async def run_plans(self) -> None:
         """Plan and commit until a plan without a merge was executed or nothing changes."""
         for _ in range(_MOST_PLANS):
@@ -77,6 +84,9 @@ class CompactionRun:
                 self.gains_nothing = True
                 return
             merges = self._must_merge(plan)
+            if merges and self.merge_records():
+                # Many records, as an import leaves, would use up all plans.
+                continue
             try:
                 if merges:
                     await self._merge(plan)
@@ -161,7 +171,7 @@ class CompactionRun:
         """Append lines to the newest summary with text, if there is one."""
         view = self._conversation.load_view(self._request.session)
         live = self._deps.live_checkpoints(self._request.session, view.generation)
-        told = [checkpoint for checkpoint in live if checkpoint.tier not in RECORD_TIERS]
+        told = [checkpoint for checkpoint in live if has_summary(checkpoint)]
         if told:
             counter = self._request.terms.counter
             summary = summary_of(told[-1], counter)
@@ -218,21 +228,24 @@ class CompactionRun:
         self.plans.append(plan)
         self.stuck_reason = plan.stuck_reason
 
-    def merge_records(self) -> None:
-        """Merge adjacent checkpoints without a summary beyond the maximum number; needs no model."""
+    def merge_records(self) -> bool:
+        """Merge adjacent checkpoints without a summary beyond the maximum number; needs no model. Returns whether there
+        were any."""
+        merged = False
         while True:
             view = self._conversation.load_view(self._request.session)
             live = self._deps.live_checkpoints(self._request.session, view.generation)
-            pairs = (pair for pair in pairwise(live) if {checkpoint.tier for checkpoint in pair} <= RECORD_TIERS)
+            pairs = (pair for pair in pairwise(live) if not any(map(has_summary, pair)))
             pair = next(pairs, None)
             if len(live) <= self._deps.policy.max_checkpoints or pair is None:
-                return
+                return merged
             record, now, request = Summary("", "floor", 0), self._deps.clock(), self._request
             joined = merge_checkpoints(view, pair, live, record, request.terms.counter, request.trigger, now)
             try:
                 self._conversation.commit_compaction(joined, now)
             except StaleView:
-                return
+                return merged
+            merged = True
 
     # ------------------------------------------------------------------------------------------------------------ steps
 
@@ -356,6 +369,7 @@ class CompactionRun:
 
 
 def _makes_smaller(compaction: Compaction) -> bool:
-    """Return whether the context becomes smaller. With too many messages, fewer are enough; merges are not measured."""
+    """Return whether the context becomes smaller. With too many messages, fewer are enough; merges are measured where
+    they are made."""
     before, after = compaction.key_facts.get("pressure", (1.0, 0.0))
     return compaction.trigger == "messages" or after < before

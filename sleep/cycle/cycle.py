@@ -32,7 +32,7 @@ from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import pluralize
 from sleep.compaction.budget import SleepBudget
-from sleep.compaction.render import RECORD_TIERS
+from sleep.compaction.plan import has_summary
 from sleep.cycle.changes import add_changes
 from sleep.cycle.extract import (
     EXTRACT_PHASE,
@@ -360,7 +360,7 @@ def _entries_of(checkpoint: Checkpoint) -> Iterator[JournalEntry]:
     added recalled text, which the journal already has."""
     if len(checkpoint.key_facts.get("merged", ())) > 1 or "recalled" in checkpoint.key_facts:
         return
-    if checkpoint.tier not in RECORD_TIERS and checkpoint.summary.strip():
+    if has_summary(checkpoint) and checkpoint.summary.strip():
         yield _entry(checkpoint, f"synthesis:{checkpoint.id}", checkpoint.summary, "summary")
     for number, memory in enumerate(checkpoint.key_facts.get("memories", ()), 1):
         yield _entry(checkpoint, f"memories:{checkpoint.id}:{number}", str(memory), "fact")

@@ -78,6 +78,12 @@ class Secret(NamedTuple):
     end: int
 
 
+def compile_secret_patterns() -> None:
+    """Compile all patterns, which takes some 50 ms; else the first text that names a password or a code does."""
+    for pattern in (*(pattern for _, pattern, _ in _PATTERNS), *_NAMES.values(), _CARD_WORD, _HARMLESS_CODE):
+        pattern.search("")
+
+
 def find_secrets(text: str) -> list[Secret]:
     """Return the secrets in order, without overlaps."""
     secrets: list[Secret] = []

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelReply, ModelRequest
-from assistant.daemon import SWITCH_SECONDS
+from assistant.daemon import SWITCH_SECONDS, compile_patterns
 from assistant.models.failover import FailoverModel, RetryPolicy
 from assistant.models.metered import MeteredModel
 from assistant.models.prices import Prices
@@ -70,6 +70,7 @@ async def _child(path: Path, number: int) -> None:
     for info in app.stores.conversation.list_sessions():
         app.stores.conversation.mark_extracted(info.key, info.generation, info.messages)
     await app.start()
+    compile_patterns()
     await app.warm()
     keep_for_good()
     sys.setswitchinterval(SWITCH_SECONDS)

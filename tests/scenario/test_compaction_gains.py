@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from assistant.core.messages import Message, ToolCall
-from sleep.compaction.deps import GAINED_NOTHING
+from sleep.compaction.deps import GAINED_NOTHING, SUMMARY_BREAKER
 from sleep.compaction.values import CompactionRequest
-from tests.support.compaction_app import LONG_MESSAGE, app_with_long_messages, summary_writer
+from tests.support.compaction_app import LONG_MESSAGE, app_with_long_messages, checkpoints_in, summary_writer
 from tests.support.imports import import_messages
 from tests.support.running_app import LiveApp, run_app
 from tests.support.scripted import ScriptedModel
 
 # So many summaries may stand that none is merged.
 _SMALL = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "12000", "ASSISTANT_COMPACTION__MAX_CHECKPOINTS": "9"}
+_REAL = {"ASSISTANT_CONTEXT__MAX_CONTEXT_TOKENS": "16000"}
 _THANKS = Message("user", "Thank you."), Message("assistant", "With pleasure.")
 _WALK = Message("user", "I went along the shore and back over the hill today. " * 27), Message("assistant", "Fine.")
 _TODOS = "\n".join(
@@ -81,3 +83,52 @@ async def test_what_a_summary_gained_nothing_for_is_not_summarised_again_until_t
             await it.wait_idle()
         assert (await it.app.commands.run("/compact", "main")).startswith("Compacted")
         assert len(by.requests) == 1
+
+
+async def test_merges_of_imported_history_do_not_use_up_a_compaction_or_make_the_context_larger(tmp_path: Path) -> None:
+    """An import leaves many checkpoints without words; the summary writer has nothing to say of them."""
+    async with run_app(
+        tmp_path, model=ScriptedModel("Fine.", window=200_000), writer=summary_writer("?"), **_REAL
+    ) as it:
+        for number in range(12):
+            walks = [
+                Message(role, f"{number}.{n}: {LONG_MESSAGE}") for n in range(40) for role in ("user", "assistant")
+            ]
+            import_messages(it.app.stores.conversation, "main", "owner", walks, it.clock(), keep=39)
+        assert [one.tier for one in checkpoints_in(it)] == ["reference"] * 12
+        await it.app.contexts.meter.load_model_limits()
+        result = await it.app.contexts.compaction.compact_in_sleep("main", "sleep")
+        assert result is not None and result.after.ratio < result.before.ratio
+        *merges, made = result.checkpoints
+        assert {one.tier for one in merges} <= {"floor"} and not made.is_merge and len(checkpoints_in(it)) <= 5
+
+
+async def test_a_merge_of_two_short_summaries_leaves_them_as_they_are_where_one_of_both_would_be_longer(
+    tmp_path: Path,
+) -> None:
+    short, lengthy = "They talked about this and that as they do.", "They walked along the shore and back. " * 6
+    script = (f"<summary>\n{text}\n</summary>" for text in (short, short, lengthy, short))
+    chosen = {**_REAL, "ASSISTANT_COMPACTION__MAX_CHECKPOINTS": "2"}
+    model, by = ScriptedModel("Fine.", window=200_000), summary_writer(*script, window=400_000)
+    async with run_app(tmp_path, model=model, writer=by, **chosen) as it:
+        walks = [Message(role, LONG_MESSAGE) for _ in range(40) for role in ("user", "assistant")]
+        for _ in range(3):
+            import_messages(it.app.stores.conversation, "main", "owner", walks, it.clock())
+            assert (await it.app.commands.run("/compact", "main")).startswith("Compacted")
+        (merge,) = [one for one in it.app.stores.conversation.checkpoints("main") if one.is_merge]
+        assert merge.summary.count(short) == 2 and lengthy not in merge.summary
+        assert merge.compressed_tokens < merge.original_tokens
+        assert merge.attempts == 1, "what the call cost is known"
+
+
+async def test_a_context_of_which_the_provider_counts_less_than_we_do_is_compared_by_one_measure(
+    tmp_path: Path,
+) -> None:
+    async with app_with_long_messages(tmp_path, 14) as it:
+        conversation = it.app.stores.conversation
+        view = conversation.load_view("main")
+        conversation.report_usage("main", view.prefix_rev, 2_000, view.messages[-1].id or 0)
+        answer = await it.app.commands.run("/compact", "main")
+        before, after = map(int, re.findall(r"([\d,]+)(?= tokens become| saved)", answer.replace(",", "")))
+        assert 0 < after < before, answer
+        assert it.app.stores.breakers.get(SUMMARY_BREAKER).failures == 0

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from assistant.core.text import find_in_windows
+from assistant.daemon import compile_patterns
 from sleep.rules import secrets as rules
 from sleep.rules.secrets import asks_for_secret, find_secrets, has_secret, mask_secrets
 
@@ -370,3 +371,13 @@ def _has(parts: list[Any], words: tuple[str, ...]) -> bool:
 def test_a_text_full_of_card_numbers_is_masked_once_through() -> None:
     text = "4111 1111 1111 1111, " * 20_000
     assert mask_secrets(text) == "[card number left out], " * 20_000
+
+
+def test_once_the_daemon_has_started_no_message_compiles_a_pattern_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*pattern: object) -> None:
+        raise AssertionError(pattern)
+
+    compile_patterns()
+    monkeypatch.setattr(re, "compile", refuse)
+    for template in SECRETS:
+        find_secrets(filled(template)[0])

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import datetime
 from sqlite3 import Row
 
-from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction
+from assistant.core.checkpoints import REFERENCE_TIER, Checkpoint, CheckpointState, Compaction
 from assistant.core.dataclass import dataclass
 from assistant.store.database import Database
 from assistant.store.script import sessions as session_rows
@@ -166,7 +166,7 @@ def cover_old_messages(
     (totals,) = db.rows(f"SELECT count(*) AS messages, sum(m.tokens) AS tokens {covered[0]}", covered[1])
     named = first["id"], last["id"]
     compaction = Compaction(
-        session.key, 0, trigger, "reference", *named, totals["messages"], (), "", totals["tokens"], 0
+        session.key, 0, trigger, REFERENCE_TIER, *named, totals["messages"], (), "", totals["tokens"], 0
     )
     covered_range = CoveredRange(*named, start, last["seq"])
     checkpoint_id = insert_checkpoint(db, session, covered_range, trigger, now)
