@@ -95,6 +95,8 @@ def test_a_long_line_is_broken_between_words(line: str, shown: str) -> None:
         ["people", "unlink", "-", "-", "\x1b]0;evil\x07\x1b[31m"],
         ["memory", "list", "--session", "word " * 20_000],
         ["sessions", "show", "\udcff" * 3_000],
+        ["archive", "restore", "main", "9" * 30],
+        ["import", "show", "9" * 30],
     ],
 )
 def test_an_error_quotes_what_is_huge_or_hostile_briefly(tmp_path: Path, arguments: list[str]) -> None:
