@@ -156,10 +156,10 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
         code = command.main(with_help_option(command, arguments), prog_name=command.name, standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        said = _in_plain_words(error)
+        said = io.StringIO()
+        _in_plain_words(error).show(said)
         # It quotes what was written, whatever that is.
-        said.message = clean_for_terminal(quote_briefly(said.message))
-        said.show()
+        click.echo(clean_for_terminal(quote_briefly(said.getvalue().rstrip("\n"))), err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
