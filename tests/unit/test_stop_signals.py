@@ -141,6 +141,33 @@ def test_f38_a_model_that_is_being_loaded_does_not_hold_up_the_end(tmp_path: Pat
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+_LOADED = """
+import asyncio, os, sys
+from assistant.core.calendar import utc_now
+from assistant.settings.settings import load_settings
+from assistant.wire.app import build_app
+
+async def main():
+    app = build_app(load_settings(), utc_now)
+    model, *_ = app.models.answering._chain
+    await model._load_once()
+    os.write(1, f"{'openai' in sys.modules} {'anyio._backends._asyncio' in sys.modules}".encode())
+    app.close()
+
+asyncio.run(main())
+"""
+
+
+def test_f38_what_closes_a_model_that_was_never_asked_is_loaded_with_it(tmp_path: Path) -> None:
+    """Or closing it imports that in the event loop, which nothing can cut off."""
+    settings = {"HOME": str(tmp_path / "home"), "MODEL__PROVIDER": "openai", "MODEL__BASE_URL": "http://127.0.0.1:9/v1"}
+    environment = {**os.environ, **{f"ASSISTANT_{name}": value for name, value in settings.items()}}
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED], capture_output=True, timeout=10 * SECONDS, check=False, env=environment
+    )
+    assert done.stdout == b"True True", done.stderr
+
+
 _INTERRUPTED = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
