@@ -253,6 +253,8 @@ def quote_briefly(text: str) -> str:
     do about it stands at the end."""
     if len(text) <= 200:
         return text
+    if len(text) > 5 * _MOST_CHARACTERS:
+        text = f"{text[: 4 * _MOST_CHARACTERS]}…{text[-_MOST_CHARACTERS:]}"
     lines = _LONG_WORD.sub(lambda word: f"{word[0][:120]}…{word[0][-40:]}", text).split("\n")
     if len(lines) > _MOST_LINES:
         lines = [*lines[: _MOST_LINES // 2], "…", *lines[-_MOST_LINES // 2 + 1 :]]
