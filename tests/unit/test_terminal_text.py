@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,10 @@ def test_an_error_quotes_what_is_huge_or_hostile_briefly(tmp_path: Path, argumen
     done = run_in_process(tmp_path / "home", *arguments)
     assert done.returncode in (1, 2) and done.err.count("Error: ") == 1
     assert len(done.err) < 4_500 and done.err.count("\n") < 50 and not {*"\x1b\x07\x00"} & {*done.err}
+
+
+def test_an_import_of_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        done = run_in_process(tmp_path / "home", "import", "file", str(path))
+        assert done.returncode == 2 and "is neither a file nor a folder. Nothing was imported." in done.err
