@@ -24,6 +24,7 @@ from assistant.core.shutdown import (
     SHUTDOWN_TIMEOUTS,
     ShutdownTimeouts,
     finish_within,
+    load_in_thread,
     service_manager_timeout,
     shutdown_seconds,
 )
@@ -147,8 +148,8 @@ async def shut_down(
 
 async def _warm(app: App, after: float) -> None:
     await asyncio.sleep(after)
-    await asyncio.to_thread(compile_patterns)
-    await asyncio.to_thread(lambda: app.commands.root)
+    await load_in_thread(compile_patterns)
+    await load_in_thread(lambda: app.commands.root)
     await app.warm()
 
 

@@ -7,6 +7,9 @@ repeats within them, the newest represents the others, unless its policy is "all
 
 Each slot that is sent is in exactly one message; if many are due at once for one recipient, they share a message. The
 message key comes from job and slot, so that it is sent once.
+
+Where a job has missed thousands of times, only the last of them end one by one; the first stands for all others, and
+its note says until when. So a reminder of each minute after a year has some hundred slots to end, and not 525,600.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from assistant.agenda.recurrence import next_due
+from assistant.agenda.recurrence import next_due, skip_passed
 from assistant.core.calendar import format_moment, local_to_utc, utc_to_local
 from assistant.core.dataclass import dataclass
 from assistant.core.jobs import DeliveryTarget, DueSlot, FiringBatch, Job, JobOutcome, ReminderMessage, SlotOutcome
@@ -29,6 +32,8 @@ from assistant.core.records import (
 from assistant.core.text import pluralize, shorten
 
 _A_DAY = timedelta(days=1)
+# A day of quiet hours has fewer, which are late and not missed.
+MOST_ONE_BY_ONE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,7 @@ def parse_quiet_hours(hours: str, zone: ZoneInfo) -> QuietHours | None:
 
 NOTE_CAUGHT_UP = "the assistant was not running; only the newest was sent, late"
 NOTE_SKIPPED = "the assistant was not running; late ones are skipped (`--catch-up skip`)"
+NOTE_MANY = "the assistant was not running; all other times from here to {until} passed, too"
 NOTE_HELD = "waited for quiet hours"
 NOTE_FOLDED = "waited for quiet hours; sent once, with the newest"
 
@@ -103,7 +109,10 @@ def end_due_slots(
     """Return how the due slots of a job end, at most `limit`, oldest first, and its next slot."""
     ended: list[SlotOutcome] = []
     due, zone = job.due, ZoneInfo(job.zone)
-    for _ in range(limit):
+    if due is not None and (later := skip_passed(job.spec, zone, due, now, MOST_ONE_BY_ONE)) is not None:
+        ended.append(SlotOutcome(due, "missed", NOTE_MANY.format(until=later.key), False))
+        due = later
+    for _ in range(limit - len(ended)):
         if due is None or policy.next_allowed(due.at) > now:
             break
         following = next_due(job.spec, zone, due)

@@ -110,6 +110,11 @@ class ClockChanges:
             )
 
     def _held_text(self, step: ClockStep) -> str:
+        if step.kind == "refused":
+            return (
+                "The clock of this machine shows a year before 1970 or after 9799, in which nothing can be planned. I "
+                f"go on from the time before, now {format_moment(_whole(step.time), self._zone)}. Set it right."
+            )
         return (
             f"The clock of this machine jumped to {format_moment(_whole(step.shown), self._zone)}. I keep to the "
             f"time from before, {format_moment(_whole(step.time), self._zone)}, for {HOLD.seconds // 60} minutes, in "

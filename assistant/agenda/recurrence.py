@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -72,6 +72,22 @@ def next_due_after(spec: ScheduleSpec, zone: ZoneInfo, last: DueSlot, after: dat
     if isinstance(spec, OneTimeSpec):
         return None
     return _first_after(_times(spec, datetime.fromisoformat(last.key), utc_to_local(after, zone)), zone, after)
+
+
+def skip_passed(spec: ScheduleSpec, zone: ZoneInfo, due: DueSlot, now: datetime, most: int) -> DueSlot | None:
+    """Where more than `most` slots passed from `due` to `now`, return one close to the last of them, so that about a
+    tenth of `most` are left; else None."""
+    if isinstance(spec, OneTimeSpec) or now - due.at <= most * _PERIODS["MINUTELY"]:
+        return None
+    first, last = datetime.fromisoformat(due.key), utc_to_local(now, zone)
+    passed = list(takewhile(last.__ge__, islice(_times(spec, first, first), most + 1)))
+    if len(passed) <= most:
+        return None
+    if isinstance(spec, RRuleSpec) and (until := _parts(spec.rrule).get("UNTIL")):
+        last = min(last, datetime.fromisoformat(until.rstrip("Z")))
+    close = max(passed[-1], last - (passed[-1] - first) / 10)
+    later = next_due_after(spec, zone, due, local_to_utc(close, zone))
+    return later if later is not None and later.at <= now else None
 
 
 def recurrence_rule(spec: ScheduleSpec) -> str:

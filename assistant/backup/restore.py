@@ -144,10 +144,10 @@ class BackupRestorer:
             manifest = unpack(unpacked)
             report = self._check(unpacked, manifest, now, index=not whole)
             require_no_conflict(home, keep)
+            erased_ids, unfinished = tuple(find_unredacted_messages(home, unpacked)), any(home.glob(PLAN_FILES))
         except BaseException:
             remove_staging(home)
             raise
-        erased_ids, unfinished = tuple(find_unredacted_messages(home, unpacked)), any(home.glob(PLAN_FILES))
         if whole and not list_occupants(home, keep):
             # A new machine, where only secrets were set so far: they stay unless there are others.
             keep += [path.name for path in home.iterdir() if not (unpacked / path.name).exists()]

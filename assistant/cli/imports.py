@@ -149,6 +149,9 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
     found = Path(require_utf8(str(path), "FILE")).expanduser().absolute()
     if not found.exists():
         raise UsageError(f"There is no file {path}. Nothing was imported.")
+    if not found.is_file() and not found.is_dir():
+        # A pipe would be waited for, and a device has no end.
+        raise UsageError(f"{path} is neither a file nor a folder. Nothing was imported.")
     if is_own_export(found) and is_new_home(settings.home) and not dry_run:
         return _make_home(settings, found)
     with open_calendar_files(found, settings.values.calendar.max_megabytes * 2**20) as files:

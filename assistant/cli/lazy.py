@@ -20,6 +20,7 @@ import click
 
 from assistant.cli.output import clean_for_terminal, fold_for
 from assistant.core.errors import AssistantError, NothingYet
+from assistant.core.text import quote_briefly
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -165,7 +166,10 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
         code = command.main(with_help_option(command, arguments), prog_name=command.name, standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        _in_plain_words(error).show()
+        said = io.StringIO()
+        _in_plain_words(error).show(said)
+        # It quotes what was written, whatever that is.
+        click.echo(clean_for_terminal(quote_briefly(said.getvalue().rstrip("\n"))), err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
@@ -181,7 +185,8 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
             click.echo(fold_for(sys.stderr, f"{lead}{clean_for_terminal(str(error))}"), err=True)
             return error.exit_code
         where = f": {error.filename}" if error.filename else ""
-        click.echo(f"Error: {error.strerror or error}{where}. What was accepted before is kept.", err=True)
+        why = quote_briefly(f"Error: {error.strerror or error}{where}. What was accepted before is kept.")
+        click.echo(clean_for_terminal(why), err=True)
         return 1
     return code if isinstance(code, int) else 0
 

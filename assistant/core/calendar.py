@@ -44,8 +44,18 @@ def month_number(name: str) -> int:
     return [month[:3] for month in MONTHS].index(name[:3].lower()) + 1
 
 
+# What a machine shows whose clock was never set. From then to the end there is room for all that is planned, a hundred
+# years ahead, in every time zone.
+UNSET_CLOCK, _LATEST_NOW = datetime(1970, 1, 1, tzinfo=UTC), datetime(9800, 1, 1, tzinfo=UTC)
+
+
 def utc_now() -> datetime:
-    return datetime.now(UTC)
+    return possible_now(datetime.now(UTC))
+
+
+def possible_now(shown: datetime) -> datetime:
+    """Return what a clock shows; in a year at an end of the calendar, where nothing can be planned, `UNSET_CLOCK`."""
+    return shown if UNSET_CLOCK < shown < _LATEST_NOW else UNSET_CLOCK
 
 
 def local_to_utc(local: datetime, zone: tzinfo) -> datetime:

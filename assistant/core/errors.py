@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from assistant.core.text import quote_briefly
+
 _LONGEST_WAIT = 24 * 3600.0
 
 ModelErrorKind = Literal[
@@ -39,6 +41,9 @@ class UsageError(AssistantError):
     """The command or argument is not understood, or names what is not there. Nothing was changed."""
 
     exit_code = 2
+
+    def __str__(self) -> str:
+        return quote_briefly(super().__str__())
 
 
 class NothingYet(UsageError):

@@ -43,19 +43,19 @@ _NO_NAME = lazy_regex(r"[^\w.-]")
 
 
 def peer_session_key(bridge: str, person: str) -> str:
-    """Return the session key of another person. Raises `ValueError` for an empty name."""
+    """Return the session key of another person. Raises `UsageError` for an empty name."""
     return f"{PEER_PREFIX}{encode_key_part(bridge)}:{encode_key_part(person)}"
 
 
 def room_session_key(bridge: str, room: str) -> str:
-    """Return the session key of a room. Raises `ValueError` for an empty name."""
+    """Return the session key of a room. Raises `UsageError` for an empty name."""
     return f"{ROOM_PREFIX}{encode_key_part(bridge)}:{encode_key_part(room)}"
 
 
 def encode_key_part(name: str) -> str:
     """Encode a name for a key, using only letters, digits and `_.-%`; a long one becomes `~` plus its hash."""
     if not name:
-        raise ValueError("a part of a session's key is empty")
+        raise UsageError("The name of a bridge, a person or a room is empty. Nothing was changed.")
     part = quote(name, safe="", errors="surrogatepass").replace("~", "%7E")
     return part if len(part) <= _LONGEST_PART else "~" + hashlib.sha256(part.encode()).hexdigest()
 

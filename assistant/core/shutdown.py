@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import TypeVar
 
 from assistant.core.dataclass import dataclass
 from assistant.core.logger import get_logger
 
 log = get_logger()
+T = TypeVar("T")
 
 # From the end of the last step until the process has exited.
 EXIT_SECONDS = 3.0
@@ -72,3 +76,19 @@ def _ignore_result(task: asyncio.Future[object]) -> None:
     """Retrieve the result, so that asyncio does not report an unretrieved exception."""
     if not task.cancelled():
         task.exception()
+
+
+async def load_in_thread(load: Callable[[], T]) -> T:
+    """Import or compile in a thread that the end of the process does not wait for, as it does for `asyncio.to_thread`:
+    an import cannot be cut off, and on a slow machine it takes longer than an end may."""
+    loaded: Future[T] = Future()
+    loaded.set_running_or_notify_cancel()
+    threading.Thread(target=_load_into, args=(load, loaded), name="loading", daemon=True).start()
+    return await asyncio.wrap_future(loaded)
+
+
+def _load_into(load: Callable[[], T], loaded: Future[T]) -> None:
+    try:
+        loaded.set_result(load())
+    except BaseException as error:  # noqa: BLE001 -- raised where it is awaited
+        loaded.set_exception(error)

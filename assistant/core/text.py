@@ -249,6 +249,24 @@ def shorten_line(text: str, limit: int) -> str:
     return shorten(" ".join(text.split()), limit)
 
 
+_LONG_WORD = lazy_regex(r"\S{200,}")
+_MOST_LINES, _MOST_CHARACTERS = 40, 4_000
+
+
+def quote_briefly(text: str) -> str:
+    """Return what is said about something wrong without the middle of huge words, lines and texts quoted in it: what to
+    do about it stands at the end."""
+    if len(text) <= 200:
+        return text
+    if len(text) > 5 * _MOST_CHARACTERS:
+        text = f"{text[: 4 * _MOST_CHARACTERS]}…{text[-_MOST_CHARACTERS:]}"
+    lines = _LONG_WORD.sub(lambda word: f"{word[0][:120]}…{word[0][-40:]}", text).split("\n")
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[: _MOST_LINES // 2], "…", *lines[-_MOST_LINES // 2 + 1 :]]
+    brief = "\n".join(lines)
+    return brief if len(brief) <= _MOST_CHARACTERS else f"{brief[: _MOST_CHARACTERS // 2]}…{brief[-1_000:]}"
+
+
 _UNFINISHED_WORD = lazy_regex(r"(?<=\s)\S{1,40}\Z")
 
 

@@ -41,6 +41,7 @@ from assistant.core.model_api import (
 )
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import LedgerPort, Model
+from assistant.core.shutdown import load_in_thread
 from assistant.core.telemetry import NULL_TRACER, Tracer, TraceSpan
 from assistant.models.encoding import CHARS_PER_TOKEN
 from assistant.models.errors import StreamBroken
@@ -121,7 +122,7 @@ class MeteredModel:
     async def _load_once(self) -> tuple[Model, Prices]:
         async with self._loading:
             if self._loaded is None:
-                self._loaded = await asyncio.to_thread(self._load)
+                self._loaded = await load_in_thread(self._load)
             return self._loaded
 
     async def _metered_stream(

@@ -3,7 +3,7 @@
 Wall time is compared with the time since boot, which cannot be set and continues while a laptop sleeps. If they diverge
 by more than `TOLERANCE`, the wall clock is ignored for `HOLD` and time continues as before, so that a clock that is
 wrong for a minute has no effect. A lasting change is accepted, and reported by a `ClockStep` to code that plans by the
-clock.
+clock. A year at an end of the calendar is never accepted, since nothing could be planned in it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Literal
 
-from assistant.core.calendar import utc_now
+from assistant.core.calendar import UNSET_CLOCK, possible_now, utc_now
 from assistant.core.dataclass import dataclass
 
 TOLERANCE = timedelta(minutes=2)
@@ -30,7 +30,7 @@ def since_boot() -> timedelta:
 class ClockStep:
     """A jump of the wall clock."""
 
-    kind: Literal["held", "returned", "accepted"]  # not accepted yet; reverted; accepted
+    kind: Literal["held", "refused", "returned", "accepted"]  # not accepted yet; never accepted; reverted; accepted
     time: datetime  # the time without the jump
     shown: datetime  # the wall clock at that moment
 
@@ -41,21 +41,21 @@ class SteadyClock:
     def __init__(self, wall: Callable[[], datetime] = utc_now, elapsed: Callable[[], timedelta] = since_boot) -> None:
         self._wall = wall
         self._elapsed = elapsed
-        self._boot = wall() - elapsed()  # boot time by the accepted clock
+        self._boot = possible_now(wall()) - elapsed()  # boot time by the accepted clock
         self._held: tuple[datetime, timedelta] | None = None  # boot time by the wall clock, and since when
         self._ended: list[ClockStep] = []
 
     def __call__(self) -> datetime:
-        elapsed, wall = self._elapsed(), self._wall()
-        boot = wall - elapsed
-        if abs(boot - self._boot) <= TOLERANCE:
+        elapsed, wall = self._elapsed(), possible_now(self._wall())
+        boot, is_set = wall - elapsed, wall > UNSET_CLOCK
+        if is_set and abs(boot - self._boot) <= TOLERANCE:
             if self._held is not None:
                 self._end("returned", elapsed, self._held[0])
             self._boot = boot
             return wall
         if self._held is None or abs(boot - self._held[0]) > TOLERANCE:
             self._held = (boot, elapsed)
-        if elapsed - self._held[1] < HOLD:
+        if not is_set or elapsed - self._held[1] < HOLD:
             return self._boot + elapsed
         self._end("accepted", elapsed, boot)
         self._boot = boot
@@ -73,5 +73,5 @@ class SteadyClock:
 
     def held_step(self) -> ClockStep | None:
         """Return the step that is not accepted yet."""
-        now = self()
-        return None if self._held is None else ClockStep("held", now, self._held[0] + self._elapsed())
+        now, shown = self(), possible_now(self._wall())
+        return None if self._held is None else ClockStep("held" if shown > UNSET_CLOCK else "refused", now, shown)

@@ -74,6 +74,11 @@ def _open_lock(home: Path, name: Path) -> int:
         lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return open_plain_file(lock, os.O_RDWR | os.O_CREAT)
     except OSError as error:
+        if home.is_symlink() and not home.exists():
+            raise HomeError(
+                f"The data folder {home} is a link to {home.readlink()}, which is not there. Nothing was started; "
+                "mount or make it, or set ASSISTANT_HOME."
+            ) from None
         raise HomeError(
             f"The data folder {home} cannot be written ({error.strerror}). Nothing was started; "
             "make it writable or set ASSISTANT_HOME."

@@ -23,7 +23,7 @@ with hidden_modules("numpy", "pandas"), stand_in_modules("sqlite_utils.recipes")
     import sqlite_utils
 from sqlite_utils import Migrations
 
-from assistant.core.errors import HomeReplaced, StoreError
+from assistant.core.errors import HomeReplaced, StoreError, UsageError
 from assistant.store.files import (
     create_private_file,
     file_identity,
@@ -246,6 +246,8 @@ class Database:
         except UnicodeEncodeError:
             cleaned = [clean_text(value) if isinstance(value, str) else value for value in parameters]
             return self._connection.execute(sql, cleaned)
+        except OverflowError:
+            raise UsageError("There is no number that large here. Nothing was changed.") from None
 
     def after_commit(self, callback: Callable[[], None]) -> None:
         """Call `callback` after this transaction is committed; never after a rollback."""

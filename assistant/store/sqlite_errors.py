@@ -20,6 +20,18 @@ _FAMILIES = {
     sqlite3.SQLITE_TOOBIG: f"was not written. A text is too long for it. {DATA_KEPT}; send it in parts.",
 }
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+# A file with these may be whole: the disk is full or refuses to open or write it, or another process has it.
+_REFUSED = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+}
+# Sectors that cannot be read any more are damage.
+_READING = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS}
 # Python's error for text with invalid bytes; it has no code.
 _NO_TEXT = "Could not decode"
 # The text of an error may quote a damaged schema, which Python then cannot decode.
@@ -41,6 +53,12 @@ def explain_error(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> Stor
     if family in _FAMILIES:
         return StoreError(f"{path} {_FAMILIES[family]}")
     return StoreError(f"{path}: {error}. {DATA_KEPT}; run `assistant verify`.")
+
+
+def is_refused_by_machine(error: StoreError) -> bool:
+    """Return whether the machine refused to open or write a database, which says nothing of what is in its file."""
+    code = getattr(error.__cause__, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF in _REFUSED and code not in _READING
 
 
 @contextmanager

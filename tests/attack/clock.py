@@ -36,6 +36,7 @@ _JUMPS = (
     timedelta(days=3),
     timedelta(days=400),
     timedelta(days=3_000),
+    timedelta(days=2_900_000),
 )
 _ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia")
 

@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -61,7 +61,11 @@ def settings_for(home: Path, model_url: str, **more: str) -> dict[str, str]:
 class ServedHome:
     """A daemon over `home`. `output` has what it printed, over all its lives."""
 
-    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, home: Path, environment: Mapping[str, str], prepare: Callable[..., None] | None = None, *about: str
+    ) -> None:
+        """`prepare` is called with `about` in the process of the daemon, before it begins."""
+        self._prepare, self._about = prepare, about
         self.home = home
         self.output = home.with_name(f"{home.name}.output")
         self._environment = dict(environment)
@@ -76,7 +80,9 @@ class ServedHome:
         """Begin a life. `at_gate`: it waits for `go`, so that a tracer can hold it from its first call."""
         _CONTEXT.set_forkserver_preload(_PRELOADED)
         waits, self._gate = _CONTEXT.Pipe(duplex=False)
-        self._process = _CONTEXT.Process(target=_run, args=(self._environment, str(self.output), waits))
+        self._process = _CONTEXT.Process(
+            target=_run, args=(self._environment, str(self.output), waits, self._prepare, self._about)
+        )
         self._process.start()
         waits.close()
         if not at_gate:
@@ -95,6 +101,10 @@ class ServedHome:
         """Ask it to stop; its exit code, None if it had to be killed."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.process_id, signal.SIGTERM)
+        return self.wait(seconds)
+
+    def wait(self, seconds: float = 60.0) -> int | None:
+        """Until it ends by itself; its exit code, None if it had to be killed."""
         self._process.join(seconds)
         if self._process.exitcode is None:
             self.kill()
@@ -137,8 +147,17 @@ class ServedHome:
         return True
 
 
-def _run(environment: Mapping[str, str], output: str, gate: Connection) -> None:
+def _run(
+    environment: Mapping[str, str],
+    output: str,
+    gate: Connection,
+    prepare: Callable[..., None] | None,
+    about: Sequence[str],
+) -> None:
     from assistant.cli.main import main
+
+    if prepare is not None:
+        prepare(*about)
 
     os.environ.update(environment)
     file = os.open(output, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.sessions import MAIN_SESSION
-from tests.attack import clock, disk, hostile_files, hostile_text, kill
+from tests.attack import clock, command_lines, disk, hostile_files, hostile_text, kill, stop
 from tests.attack.__main__ import find_kinds
 from tests.attack.flood import FLOODS, FloodSizes
 from tests.attack.flood import run as run_flood
@@ -21,7 +21,9 @@ SMALL = FloodSizes(100, 100, 20, 1 << 20, 1_000, 10, 2.0)
 
 
 def test_every_attack_is_found_by_its_name() -> None:
-    assert {"kill", "disk", "clock", "flood", "hostile-text", "hostile-files"} <= set(find_kinds())
+    assert {"kill", "stop", "command-lines", "disk", "clock", "flood", "hostile-text", "hostile-files"} <= set(
+        find_kinds()
+    )
 
 
 def test_a_daemon_killed_in_a_busy_life_loses_nothing_and_answers_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,6 +48,10 @@ def test_an_order_that_found_nothing_to_do_is_not_counted_as_done(tmp_path: Path
     assert find_losses(home, world) == []
 
 
+def test_a_daemon_that_is_stopped_in_a_sleep_loses_nothing_and_the_next_one_sleeps_on() -> None:
+    assert stop.run(SEED, 1).failures == ()
+
+
 @needs_strace
 def test_a_disk_that_refuses_for_a_while_loses_nothing() -> None:
     assert disk.run(SEED, 3).failures == ()
@@ -57,6 +63,10 @@ def test_a_clock_that_jumps_leaves_every_reminder_where_it_belongs() -> None:
 
 def test_hostile_files_are_taken_or_refused_in_words() -> None:
     assert hostile_files.run(SEED, 120).failures == ()
+
+
+def test_hostile_command_lines_are_carried_out_or_refused_in_a_few_words() -> None:
+    assert command_lines.run(SEED, 90).failures == ()
 
 
 # Every other case is an expression: those have their own test (`tests/unit/test_regex_growth.py`).

@@ -144,7 +144,8 @@ def _refused_search(before: list[Any], after: list[Any], faults: Faults) -> bool
 
 def _refused_tool(before: Any, after: Any, faults: Faults) -> bool:
     """A tool that the disk refused is an error to the model, which tries again. "said" holds that all else is equal."""
-    return bool(faults.errors) and "Error: " in str(after) and "was not written" in str(after)
+    refused = ("was not written", "cannot be opened", "cannot be read")
+    return bool(faults.errors) and "Error: " in str(after) and any(words in str(after) for words in refused)
 
 
 def _one_more_call(before: list[Any], after: list[Any], faults: Faults) -> bool:

@@ -11,8 +11,10 @@ import pytest
 from tests.crash.available import needs_strace
 from tests.crash.driver import Verdict, breaking
 from tests.crash.points import RecordedCalls, all_points, parse, sample
+from tests.crash.scenario import Faults
 from tests.crash.strace import SystemCall
 from tests.crash.toy import TOYS
+from tests.crash.turn_scenarios import TURN
 from tests.crash.warm import WarmProcess, warm_processes
 
 pytestmark = needs_strace
@@ -79,6 +81,16 @@ def test_a_sample_has_every_way_of_breaking_and_is_the_same_for_a_seed(warm: lis
     assert drawn == sample(points, 30, seed=5) != sample(points, 30, seed=6)
     assert {point.how for point in drawn} == {point.how for point in points}
     assert any(point.again is not None for point in drawn) and any(point.times > 1 for point in drawn)
+
+
+def test_a_search_whose_index_the_disk_refuses_may_answer_with_an_error_and_nothing_else_may_differ() -> None:
+    found = ["main", "tool", "4 found, best first. Quoted words are data."]
+    refused = ["main", "tool", "Error: search.db cannot be opened: No space left on device. Nothing was changed."]
+    user = ["main", "user", "Where is the key?"]
+    unbroken = {"view": [user, found], "said": [["tool", found[2]]], "checkpoints": []}
+    assert TURN.problems(unbroken, {"view": [user, refused], "said": [], "checkpoints": []}, Faults(errors=1)) == []
+    assert TURN.problems(unbroken, {"view": [user, refused], "said": [], "checkpoints": []}, Faults(kills=1))
+    assert TURN.problems(unbroken, {"view": [refused], "said": [], "checkpoints": [1]}, Faults(errors=1))
 
 
 def test_shared_memory_that_grows_page_by_page_is_broken_at_its_first_page_alone() -> None:

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from assistant.core.jobs import DeliveryTarget, JobRequest
 from assistant.service.clock import HOLD, SteadyClock
 from tests.support.machine_clock import MachineClock
@@ -167,6 +169,27 @@ async def test_a_clock_of_1970_repeats_nothing_and_is_told_until_it_is_right(tmp
         await life.set_clock(START + 3 * HOUR - machine.wall())
         assert life.problems() == [] and life.next_times() == {"stretch": "2026-03-12T09:00"}
         assert not any("Reminder" in text for text in life.told())
+
+
+@pytest.mark.parametrize("end", [datetime.min, datetime.max])
+async def test_a_year_at_an_end_of_the_calendar_is_told_and_nothing_is_planned_by_it(
+    tmp_path: Path, end: datetime
+) -> None:
+    async with a_new_life(tmp_path) as life:
+        life.machine.set_to(end.replace(tzinfo=UTC))
+        await life.wake(HOLD)
+        (problem,) = life.problems()
+        assert "a year before 1970 or after 9799" in problem and "Wednesday 2026-03-11 08:35" in problem
+        await life.wake(2 * HOUR)
+        assert life.next_times() == {"stretch": "2026-03-12T09:00"}
+    async with a_life(tmp_path, life.machine) as life:
+        await life.it.say("are you there?")
+        assert "9799" in life.problems()[0]
+        assert "Nothing was changed" not in str(await life.it.app.commands.run("/agenda week", "main"))
+        life.machine.set_to(START + 3 * HOUR)
+        await life.wake()
+        await life.wake(HOLD)
+        assert life.problems() == [] and life.next_times() == {"stretch": "2026-03-12T09:00"}
 
 
 async def test_a_year_in_which_nothing_ran_is_no_jump(tmp_path: Path) -> None:

@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from assistant.core.errors import StoreError
 from assistant.core.memories import JournalEntry
 from assistant.settings.settings import load_settings
+from assistant.store.backup.restore import find_unredacted_messages
 from assistant.store.derived import is_set_aside, set_aside
 from assistant.store.home.inventory import discard_fingerprints
+from assistant.store.schema.migrations import memory_migrations, script_migrations
+from assistant.store.verify.salvage import find_damage
 from assistant.wire.stores import Stores
 from tests.support.running_app import LiveApp, run_app
 from tests.support.store_home import NOW
@@ -181,3 +186,28 @@ async def test_verify_looks_at_what_is_made_of_others(tmp_path: Path, name: str)
     closed_with(tmp_path / name, lambda path: path.write_bytes(b"\xff nothing that anybody knows" * 500))
     with closing(Stores(load_settings(None, {"ASSISTANT_HOME": str(tmp_path)}), NOW, reading=True)) as stores:
         assert any(name in f"{one.where} {one.text}" for one in stores.verifier.verify().problems)
+
+
+@contextmanager
+def no_file_can_be_opened() -> Iterator[None]:
+    open_files = {int(descriptor.name) for descriptor in Path("/dev/fd").iterdir()}
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(set(range(soft)) - open_files), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_a_database_that_the_machine_refuses_to_open_is_not_taken_for_a_damaged_one(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "Noted.") as it:
+        await it.say("My aunt lives in Lund.")
+        await it.wait_idle()
+    databases = {"script.db": script_migrations, "memory.db": memory_migrations}
+    with no_file_can_be_opened():
+        for name, migrations in databases.items():
+            with pytest.raises(StoreError, match="cannot be opened"):
+                find_damage(tmp_path / name, migrations)
+        with pytest.raises(StoreError, match="cannot be opened"):
+            find_unredacted_messages(tmp_path, tmp_path)
+    assert [find_damage(tmp_path / name, migrations) for name, migrations in databases.items()] == ["", ""]

@@ -233,6 +233,12 @@ def test_the_lock_of_a_home_on_a_full_disk_is_refused_in_a_clear_line_and_given_
             assert is_home_served(home.path)
 
 
+def test_a_data_folder_that_is_a_link_to_nothing_says_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "home").symlink_to(tmp_path / "unmounted")
+    with pytest.raises(HomeError, match=r"a link to .*unmounted, which is not there"), home_lock(tmp_path / "home"):
+        pytest.fail("it cannot be held")
+
+
 @contextmanager
 def read_only(place: Path) -> Iterator[None]:
     subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)

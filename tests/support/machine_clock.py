@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from assistant.service.clock import SteadyClock
 
@@ -19,9 +19,13 @@ class MachineClock:
         return self._elapsed
 
     def run(self, time: timedelta) -> None:
-        """Time passes."""
-        self._wall += time
+        """Time passes; a clock at the end of the calendar stands still."""
+        self._wall += min(time, datetime.max.replace(tzinfo=UTC) - self._wall)
         self._elapsed += time
+
+    def set_to(self, moment: datetime) -> None:
+        """It shows this, whatever it showed."""
+        self._wall = moment
 
     def set_clock(self, by: timedelta) -> None:
         """Somebody, or something, sets the wall clock."""

@@ -19,7 +19,7 @@ from assistant.agenda.catch_up import (
     end_due_slots,
     parse_quiet_hours,
 )
-from assistant.agenda.recurrence import first_due, parse_cron
+from assistant.agenda.recurrence import first_due, parse_cron, parse_rrule
 from assistant.core.jobs import CatchUpPolicy, DeliveryTarget, Job, OneTimeSpec, ScheduleSpec
 from assistant.core.text import strip_control_characters
 
@@ -90,6 +90,35 @@ def test_slots_end_the_same_in_small_batches() -> None:
         parts += slots
         of = replace(of, due=due)
     assert (parts, of.due) == (whole, last)
+
+
+YEAR = timedelta(days=365)
+
+
+@pytest.mark.parametrize(
+    ("spec", "last"),
+    [
+        (parse_rrule("FREQ=MINUTELY", MADE.replace(tzinfo=None)), "2027-11-16T06:00"),
+        (parse_rrule("FREQ=MINUTELY;UNTIL=20270101T120000", MADE.replace(tzinfo=None)), "2027-01-01T12:00"),
+        (parse_cron("* * * * *"), "2027-11-16T06:00"),
+        (parse_cron("*/5 9 * * *"), "2027-11-15T09:55"),
+    ],
+)
+@pytest.mark.parametrize("catch_up", ["once", "all", "skip"])
+def test_after_a_year_of_missed_minutes_the_first_stands_for_all_but_the_last(
+    spec: ScheduleSpec, last: str, catch_up: CatchUpPolicy
+) -> None:
+    of = job(spec, catch_up)
+    slots, following = end_due_slots(of, MADE + YEAR, ALWAYS, 500)
+    assert following is None or following.at > MADE + YEAR
+    first, second, newest = slots[0], slots[1], slots[-1]
+    assert (first.due, first.state, first.notifies) == (of.due, "missed", False)
+    assert second.due.key in first.note and 10 < len(slots) < 450
+    assert newest.due.key == last and newest.notifies is (catch_up != "skip" or newest.state == "ran")
+
+
+def test_days_of_years_end_one_by_one() -> None:
+    assert len(end_due_slots(job(DAILY), MADE + 3 * YEAR, ALWAYS, 9_999)[0]) == 3 * 365
 
 
 def test_f37_what_falls_into_quiet_hours_waits_until_they_are_over_and_is_late_not_missed() -> None:

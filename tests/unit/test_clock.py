@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from assistant.core.calendar import UNSET_CLOCK
 from assistant.service.clock import HOLD, ClockStep, SteadyClock, since_boot
 from tests.support.machine_clock import MachineClock
 
@@ -46,6 +47,26 @@ def test_a_jump_that_stays_is_believed_after_a_while(
     machine.run(HOLD)
     assert clock() == START + HOLD + jump
     assert clock.take_ended() == [ClockStep("accepted", START + HOLD, START + HOLD + jump)]
+
+
+@pytest.mark.parametrize("end", [datetime.min, datetime.max])
+def test_a_year_at_an_end_of_the_calendar_is_never_believed(
+    machine: MachineClock, clock: SteadyClock, end: datetime
+) -> None:
+    machine.set_to(end.replace(tzinfo=UTC))
+    for minutes in range(1, 9):
+        machine.run(timedelta(minutes=1))
+        assert clock() == START + timedelta(minutes=minutes)
+    step = clock.held_step()
+    assert step is not None and step.kind == "refused" and clock.take_ended() == []
+    begun = SteadyClock(machine.wall, machine.elapsed)
+    first = begun()
+    machine.run(HOLD)
+    assert begun() == first + HOLD and first == UNSET_CLOCK
+    machine.set_to(START)
+    begun()
+    machine.run(HOLD)
+    assert begun() == START + HOLD
 
 
 def test_another_jump_is_held_anew(machine: MachineClock, clock: SteadyClock) -> None:

@@ -16,7 +16,7 @@ import pytest
 import sqlite_utils
 from sqlite_utils import Migrations
 
-from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreError
+from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreError, UsageError
 from assistant.store.database import Database
 from assistant.store.schema.migrations import character_migrations, script_migrations
 from tests.support.store_home import NOW
@@ -375,3 +375,8 @@ def test_a_commit_leaves_the_write_ahead_log_to_idle_work(db: Database) -> None:
     add(db, "page " * 1_500_000)
     assert db.path.stat().st_size == size
     assert db.checkpoint() and db.path.stat().st_size > size + 7_000_000
+
+
+def test_a_number_that_no_row_can_have_is_refused_in_words(db: Database) -> None:
+    with pytest.raises(UsageError, match="no number that large here"):
+        db.row("SELECT 1 WHERE 1 = ?", (10**30,))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.core.errors import UsageError
 from assistant.core.sessions import (
     MAIN_SESSION,
     OWNER_SCOPE,
@@ -82,9 +83,9 @@ def test_any_two_accounts_have_two_keys(one: tuple[str, str], other: tuple[str, 
 
 
 def test_an_empty_name_is_nobodys() -> None:
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(UsageError, match="empty"):
         peer_session_key("kept", "")
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(UsageError, match="empty"):
         room_session_key("", "1")
 
 

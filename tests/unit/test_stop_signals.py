@@ -9,9 +9,12 @@ import socket
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from assistant.core.shutdown import EXIT_SECONDS
 from assistant.service.stop_signals import HURRY_SECONDS, SignalListener
@@ -110,3 +113,84 @@ def test_f38_a_process_whose_main_thread_hangs_for_ever_hears_a_signal_ends_and_
     assert (process.returncode, out) == (1, b"told to stop")
     assert b"stopping took too long and was cut off" in err
     assert b'File "<string>", line 6 in <module>' in err
+
+
+_LOADS = """
+import asyncio, os, sys, threading
+from assistant.models.metered import MeteredModel
+
+async def main():
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+    def load():
+        loop.call_soon_threadsafe(begun.set)
+        os.open(sys.argv[1], os.O_RDONLY)
+    model = MeteredModel("a", "b", load, ledger=None, estimate_tokens=None, clock=None)
+    asking = asyncio.create_task(model.limits())
+    await begun.wait()
+
+asyncio.run(main())
+"""
+
+
+def test_f38_a_model_that_is_being_loaded_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    """Importing what asks it takes seconds on a slow machine, in which a daemon may be stopped."""
+    os.mkfifo(tmp_path / "pipe")
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADS, str(tmp_path / "pipe")], capture_output=True, timeout=SECONDS, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+_LOADED = """
+import asyncio, os, sys
+from assistant.core.calendar import utc_now
+from assistant.settings.settings import load_settings
+from assistant.wire.app import build_app
+
+async def main():
+    app = build_app(load_settings(), utc_now)
+    model, *_ = app.models.answering._chain
+    await model._load_once()
+    os.write(1, f"{'openai' in sys.modules} {'anyio._backends._asyncio' in sys.modules}".encode())
+    app.close()
+
+asyncio.run(main())
+"""
+
+
+def test_f38_what_closes_a_model_that_was_never_asked_is_loaded_with_it(tmp_path: Path) -> None:
+    """Or closing it imports that in the event loop, which nothing can cut off."""
+    settings = {"HOME": str(tmp_path / "home"), "MODEL__PROVIDER": "openai", "MODEL__BASE_URL": "http://127.0.0.1:9/v1"}
+    environment = {**os.environ, **{f"ASSISTANT_{name}": value for name, value in settings.items()}}
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED], capture_output=True, timeout=10 * SECONDS, check=False, env=environment
+    )
+    assert done.stdout == b"True True", done.stderr
+
+
+_INTERRUPTED = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from assistant.cli import start
+
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == f"assistant.cli.{sys.argv[1]}":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+start.assistant() if sys.argv[1] == "main" else start.aihistory()
+"""
+
+
+@pytest.mark.parametrize("module", ["main", "aihistory.main"])
+def test_an_interrupt_while_a_program_loads_ends_it_without_a_traceback(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED, module], capture_output=True, timeout=SECONDS, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+
+def test_the_programs_that_are_installed_begin_there() -> None:
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["scripts"] == {name: f"assistant.cli.start:{name}" for name in ("assistant", "aihistory")}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 from assistant.cli.output import clean_for_terminal, clean_line, fold_line, require_utf8
 from assistant.core.errors import UsageError
 from assistant.core.text import drop_unfinished_word
+from tests.support.command_line import run_in_process
 
 
 @given(st.text(alphabet=st.characters()))
@@ -80,3 +84,30 @@ def test_of_what_is_being_written_whole_words_are_shown(written: str, shown: str
 )
 def test_a_long_line_is_broken_between_words(line: str, shown: str) -> None:
     assert fold_line(line, 20) == shown
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["backup", "verify", "x" * 100_000],
+        ["config", "get", "(" * 16_000],
+        ["config", "secret", "remove", "\n" * 1_000],
+        ["contacts", "find", "--page", "\n" * 1_000],
+        ["people", "unlink", "-", "-", "\x1b]0;evil\x07\x1b[31m"],
+        ["memory", "list", "--session", "word " * 20_000],
+        ["sessions", "show", "\udcff" * 3_000],
+        ["archive", "restore", "main", "9" * 30],
+        ["import", "show", "9" * 30],
+    ],
+)
+def test_an_error_quotes_what_is_huge_or_hostile_briefly(tmp_path: Path, arguments: list[str]) -> None:
+    done = run_in_process(tmp_path / "home", *arguments)
+    assert done.returncode in (1, 2) and done.err.count("Error: ") == 1
+    assert len(done.err) < 4_500 and done.err.count("\n") < 50 and not {*"\x1b\x07\x00"} & {*done.err}
+
+
+def test_an_import_of_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        done = run_in_process(tmp_path / "home", "import", "file", str(path))
+        assert done.returncode == 2 and "is neither a file nor a folder. Nothing was imported." in done.err

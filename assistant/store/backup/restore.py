@@ -27,6 +27,7 @@ from assistant.store.files import sync_directory, sync_file
 from assistant.store.log.reader import LogFiles
 from assistant.store.rows import dump_json, from_json
 from assistant.store.script.index import find_spans
+from assistant.store.sqlite_errors import is_refused_by_machine
 
 PREVIOUS_HOME_PREFIX = "before-restore-"
 _NEW = ".restoring"
@@ -204,7 +205,7 @@ def _existing(path: Path) -> Path:
 
 def find_unredacted_messages(old: Path, new: Path) -> list[int]:
     """Return messages that were erased in the old data folder and have their text in the new one; none if the old one
-    cannot be read."""
+    cannot be read. Raises `StoreError` if the machine refuses to open it now."""
     try:
         with closing(Database.open_reader(old / "script.db")) as db, closing(LogFiles(old)) as log:
             rows = db.rows("SELECT session, byte_start, byte_end FROM messages WHERE kind = 'redaction'")
@@ -213,5 +214,7 @@ def find_unredacted_messages(old: Path, new: Path) -> list[int]:
         with closing(Database.open_reader(new / "script.db")) as db, closing(LogFiles(new)) as log:
             places = find_spans(db, redacted)
             return sorted(message_id for message_id, place in places.items() if not log.is_blank(*place))
-    except StoreError:
+    except StoreError as error:
+        if (old / "script.db").is_file() and is_refused_by_machine(error):
+            raise
         return []

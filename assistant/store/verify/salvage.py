@@ -26,7 +26,7 @@ from assistant.store.database import Database
 from assistant.store.home.guard import check_database_pages
 from assistant.store.rows import parse_time
 from assistant.store.schema.versions import is_list_damaged
-from assistant.store.sqlite_errors import SQLITE_ERRORS
+from assistant.store.sqlite_errors import SQLITE_ERRORS, is_refused_by_machine
 
 _HEADER = 100
 # Header offsets of the number of pages, and of the first free page.
@@ -92,7 +92,8 @@ def salvage_database(
 
 
 def find_damage(path: Path, migrations: Migrations) -> str:
-    """Say what is wrong with a database, as the end of a sentence; "" if nothing. Reads everything."""
+    """Say what is wrong with a database, as the end of a sentence; "" if nothing. Reads everything. Raises `StoreError`
+    if the machine refuses to open it: a full disk is no damage."""
     if not path.exists():
         return ""
     try:
@@ -103,7 +104,9 @@ def find_damage(path: Path, migrations: Migrations) -> str:
                 or _has_wrong_schema(database, migrations)
                 or any(_Table(database, name).has_dubious_rows() for name in _table_names(database))
             )
-    except StoreError:
+    except StoreError as error:
+        if path.is_file() and is_refused_by_machine(error):
+            raise
         is_damaged = True
     return "is damaged" if is_damaged else ""
 
