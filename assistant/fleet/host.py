@@ -36,6 +36,8 @@ _PORTS = 20_000
 _MEASURE_EVERY = 30.0
 # A home that has started, or was woken before it was stopped, stays for so long: what woke it is about to reach it.
 _ACTIVE_SECONDS = 5.0
+# One that cannot be restored here is left to other hosts for so long: one of them may have its folder.
+_REFUSED_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class FleetHost:
         self._process = secrets.token_hex(8)
         self._homes: dict[str, RunningHome] = {}
         self._ports: dict[str, int] = {}
+        self._refused: dict[str, float] = {}  # until when others may take homes that cannot be restored here
         self._measured_at = 0.0
         self._renewed_at = 0.0  # when the last renewal that was confirmed was sent, by the loop's clock
         self._is_announced, self._is_stopping = False, False
@@ -150,6 +153,8 @@ class FleetHost:
             held = None
         if running.is_ended:
             news.ended[running.home] = running.epoch
+            if running.is_refused:
+                self._refused[running.home] = asyncio.get_running_loop().time() + _REFUSED_SECONDS
         elif held is None:
             running.abandon()
         elif held.moves or held.is_full:
@@ -191,7 +196,9 @@ class FleetHost:
         room = min(options.most - len(self._homes), STARTS_AT_ONCE - starting)
         if room <= 0:
             return
-        free = [home for home in await self._tables.find_free(options.name) if home not in self._homes]
+        refused = {home for home, until in self._refused.items() if until > asyncio.get_running_loop().time()}
+        free = await self._tables.find_free(options.name)
+        free = [home for home in free if home not in self._homes and home not in refused]
         for home in free[:room]:
             self._ports[home] = self._find_port()
         places = {home: f"{options.listen}:{self._ports[home]}" for home in free[:room]}

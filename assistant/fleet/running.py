@@ -60,6 +60,7 @@ class RunningHome:
         self.is_leaving = False
         self.idle_step: Literal["active", "announced", "stopping"] = "active"  # routers are told before it is stopped
         self.active_until = 0.0  # by the loop's clock: whoever woke it may still come
+        self.is_refused = False  # it cannot be restored here: its copy is damaged, or there is no room
         self._is_restarting = False
         self._begun_at, self._has_listened = time.time_ns(), False
         self._serving: BaseProcess | None = None
@@ -136,10 +137,12 @@ class RunningHome:
         while not self._is_closing:
             started = asyncio.get_running_loop().time()
             try:
-                await self._serve(restores=await self._prepare())
+                restores = await self._prepare()
+                await self._serve(restores=restores)
+                self.is_refused = restores and not self._is_closing and load_holder(self.folder) is None
             except (AssistantError, OSError) as error:
                 log.error("a home could not be started", home=self.home, error=str(error))
-            if self._is_closing:
+            if self._is_closing or self.is_refused:
                 return
             if self._is_restarting:
                 self._is_restarting = False

@@ -21,6 +21,7 @@ from assistant.core.errors import UsageError
 from assistant.fleet.host import STARTS_AT_ONCE, FleetHost, HostOptions
 from assistant.fleet.router import FleetRouter
 from assistant.fleet.tables import FleetTables, HomePlace, Quota
+from assistant.replica.holder import Holder, save_holder
 from assistant.replica.postgres import ReplicaDatabase
 from tests.support.command_line import FinishedCommand, run_in_process
 from tests.support.postgres import Postgres, run_postgres
@@ -283,6 +284,42 @@ async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(
     stop.set()
     await running
     await tables.aclose()
+
+
+async def test_a_home_that_a_host_cannot_restore_goes_back_to_the_one_that_has_its_folder(
+    hosts: tuple[FleetTables, FleetTables], tmp_path: Path, url: str
+) -> None:
+    """The whole copy was altered, say: as long as the host that was lost comes back, nothing is lost with it."""
+    stop, started = asyncio.Event(), list[str]()
+    await hosts[0].withdraw("m1")
+    save_holder(tmp_path / "m1" / "alice", Holder("its owner"))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO nocturne_homes (home, epoch, holder, machine, base) VALUES ('alice', 1, 'its owner', 'm1', 1)"
+        )
+
+    def host(name: str, tables: FleetTables) -> FleetHost:
+        def start(environment: Mapping[str, str], commands: Sequence[Sequence[str]], memory_bytes: int) -> BaseProcess:
+            started.append(f"{name} {commands[0][0]}")
+            seconds = 0.0 if commands[0][0] == "replica" else 600.0
+            process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(seconds,))
+            process.start()
+            return process
+
+        options = HostOptions(name, tmp_path / name, "127.0.0.1", 20_000, 10, lambda *_: {}, 0.0)
+        return FleetHost(tables, options, partial(ReplicaDatabase, url), start)
+
+    running = [asyncio.create_task(host("m2", hosts[1]).run(stop))]
+    while not started:
+        await asyncio.sleep(0.01)
+        assert not running[0].done()
+    running.append(asyncio.create_task(host("m1", hosts[0]).run(stop)))
+    while "m1 run" not in started:
+        await asyncio.sleep(0.01)
+        assert not any(task.done() for task in running)
+    assert started == ["m2 replica", "m1 run"]
+    stop.set()
+    await asyncio.gather(*running)
 
 
 async def test_a_host_waits_for_a_server_that_does_not_answer_yet_and_again_when_it_stops_answering(
