@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from socket import create_server
 from tempfile import TemporaryDirectory
@@ -21,6 +21,7 @@ from typing import Any
 import httpx
 
 from tests.fleet.clock import shifted_clock
+from tests.fleet.disks import can_mount, small_disk
 from tests.support.command_line import FinishedCommand, command_environment, run_in_process
 from tests.support.postgres import PostgresPair, run_postgres_pair
 from tests.support.wire import WireThread
@@ -96,8 +97,7 @@ class Machines:
             words = ("host", "--name", name, "--folder", str(self.folder / name), "--domain", "example.org")
             words += ("--listen", f"127.0.0.1:{port}")
         more = shifted_clock(self.folder, clock) if clock else {}
-        if name not in ROUTERS:
-            more["ASSISTANT_REPLICA__URL"] = self._url_through_wires(name)
+        more["ASSISTANT_REPLICA__URL"] = self._url_through_wires(name)
         environment = command_environment(self.folder / "operator", **{**self.settings, **more})
         self.running[name] = Machine(words, environment, self.folder / f"{name}.log")
 
@@ -128,6 +128,9 @@ class Machines:
         """The host that had each home last, by home."""
         report = json.loads(self.run("status", "--json").out)
         return {home["home"]: home["host"] for home in report["homes"]}
+
+    def find_other_host(self, name: str) -> str:
+        return next(other for other in sorted(self.running) if other not in {*ROUTERS, name})
 
     def wait_until_held(self, without: str = "") -> None:
         """Until hosts have all homes, and the lost host `without` none."""
@@ -166,8 +169,16 @@ class Machines:
 @contextmanager
 def run_machines(hosts: int, homes: int) -> Iterator[Machines]:
     """The fleet, with homes that answer."""
-    with TemporaryDirectory(prefix="fleet") as folder, run_postgres_pair() as pair:
+    disk = small_disk if can_mount() else lambda folder: nullcontext()
+    with (
+        TemporaryDirectory(prefix="fleet") as folder,
+        run_postgres_pair(disk=disk) as pair,
+        ExitStack() as disks,
+    ):
         machines = Machines(Path(folder), pair, homes)
+        for number in range(1, hosts + 1):
+            (Path(folder) / f"m{number}").mkdir()
+            disks.enter_context(disk(Path(folder) / f"m{number}"))
         try:
             for name in (*ROUTERS, *(f"m{number}" for number in range(1, hosts + 1))):
                 machines.start(name)
