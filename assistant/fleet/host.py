@@ -69,6 +69,7 @@ class FleetHost:
         self._homes: dict[str, RunningHome] = {}
         self._ports: dict[str, int] = {}
         self._refused: dict[str, float] = {}  # until when others may take homes that cannot be restored here
+        self._waiting = 0  # homes for which this host has no room; it stops as many that nobody uses
         self._measured_at = 0.0
         self._renewed_at = 0.0  # when the last renewal that was confirmed was sent, by the loop's clock
         self._is_announced, self._is_stopping = False, False
@@ -172,7 +173,7 @@ class FleetHost:
         """Stop a home that nobody needs, at the next look after routers were told to wake it first."""
         if running.is_starting:
             self._keep_active(running)
-        due = running.find_next_due()
+        due = running.find_next_due(early=self._waiting > 0 or running.idle_step == "announced")
         if running.idle_step == "announced":
             if due is not None and is_asleep:
                 running.idle_step = "stopping"
@@ -184,6 +185,7 @@ class FleetHost:
         if is_asleep and running.idle_step != "stopping":
             news.awake.append(running.home.lower())
         elif due is not None and running.idle_step == "active":
+            self._waiting -= 1
             running.idle_step = "announced"
             news.asleep[running.home] = running.epoch, due
 
@@ -191,18 +193,24 @@ class FleetHost:
         running.active_until = asyncio.get_running_loop().time() + _ACTIVE_SECONDS
 
     async def _take_free(self) -> None:
-        options = self._options
-        starting = sum(running.is_starting for running in self._homes.values())
-        room = min(options.most - len(self._homes), STARTS_AT_ONCE - starting)
-        if room <= 0:
+        places = self._options.most - len(self._homes)
+        room = min(places, STARTS_AT_ONCE - sum(running.is_starting for running in self._homes.values()))
+        if room <= 0 < places:
             return
         refused = {home for home, until in self._refused.items() if until > asyncio.get_running_loop().time()}
-        free = await self._tables.find_free(options.name)
+        free = await self._tables.find_free(self._options.name)
         free = [home for home in free if home not in self._homes and home not in refused]
-        for home in free[:room]:
+        stopping = sum(running.idle_step != "active" for running in self._homes.values())
+        self._waiting = len(free) - places - stopping
+        if room > 0 and free:
+            await self._take(free[:room])
+
+    async def _take(self, homes: list[str]) -> None:
+        options = self._options
+        for home in homes:
             self._ports[home] = self._find_port()
-        places = {home: f"{options.listen}:{self._ports[home]}" for home in free[:room]}
-        taken = await self._tables.take(places, options.name, self._process) if places else {}
+        places = {home: f"{options.listen}:{self._ports[home]}" for home in homes}
+        taken = await self._tables.take(places, options.name, self._process)
         for home in places.keys() - taken.keys():
             del self._ports[home]
         for home in (home for home in places if home in taken):

@@ -108,11 +108,13 @@ class RunningHome:
             log.warning("the replica of a home has another owner; it is restored", home=self.home)
             self._serving.kill()
 
-    def find_next_due(self) -> datetime | None:
-        """Return when it has something to do next, None while somebody needs it."""
+    def find_next_due(self, *, early: bool) -> datetime | None:
+        """Return when it has something to do next, None while somebody needs it. `early`: also if nobody has for some
+        seconds only."""
         if self._serving is None or asyncio.get_running_loop().time() < self.active_until:
             return None
-        return read_idle_note(self.folder, self._serving.pid or 0)
+        note = read_idle_note(self.folder, self._serving.pid or 0)
+        return note.next_due if note is not None and (note.lasts or early) else None
 
     def take_quota(self, quota: Quota) -> bool:
         """Ask it to stop if the quota has changed; it is started again with the new one. Return whether it has."""

@@ -12,7 +12,7 @@ from assistant.core.bridge_api import NETWORK_NAMES
 from assistant.core.calendar import next_time_of_day
 from assistant.core.errors import StoreError
 from assistant.core.logger import get_logger
-from assistant.service.idle_note import write_idle_note
+from assistant.service.idle_note import IdleNote, write_idle_note
 from assistant.wire.app import App
 from assistant.wire.stores import lateness_policy
 
@@ -23,6 +23,8 @@ _MOST_SECONDS_BETWEEN_LOOKS, _LOOKS = 5.0, 10
 _LONGEST_SLEEP = timedelta(days=1)
 # A start takes some seconds.
 _AHEAD = timedelta(seconds=8)
+# Unused for so long, it may be stopped for a home that waits.
+_PAUSE = timedelta(seconds=10)
 
 
 class IdleWatch:
@@ -34,7 +36,7 @@ class IdleWatch:
         self._home = app.settings.home.path
         self._for = timedelta(minutes=minutes)
         self._needed_at = self._now()
-        self._is_noted = False
+        self._noted: IdleNote | None = None
         self._next_due: datetime | None = None
 
     async def run(self) -> NoReturn:
@@ -43,11 +45,11 @@ class IdleWatch:
         while True:
             await asyncio.sleep(min(_MOST_SECONDS_BETWEEN_LOOKS, self._for.total_seconds() / _LOOKS))
             try:
-                self._note(self._find_next_needed())
+                self._note(self._find_note())
             except (StoreError, OSError) as error:
                 log.error("nobody can tell whether the assistant is needed", error=str(error))
 
-    def _find_next_needed(self) -> datetime | None:
+    def _find_note(self) -> IdleNote | None:
         """Return when it is next needed, None for now."""
         now = self._now()
         nap_minutes = self._app.settings.values.sleep.nap_minutes
@@ -57,16 +59,17 @@ class IdleWatch:
         changed, self._next_due = next_due != self._next_due, next_due
         if changed or self._is_needed():
             self._needed_at = now
-        if now - self._needed_at < quiet or (next_due is not None and next_due - now < self._for + _AHEAD):
-            return None
-        longest = now + _LONGEST_SLEEP
-        return longest if next_due is None else min(longest, next_due - _AHEAD)
+        unused = now - self._needed_at
+        longest = self._needed_at + _LONGEST_SLEEP
+        due = longest if next_due is None else min(longest, next_due - _AHEAD)
+        lasts = unused >= quiet and due - now >= self._for
+        return IdleNote(due, lasts) if lasts or (unused >= _PAUSE and due - now >= _PAUSE) else None
 
-    def _note(self, next_due: datetime | None) -> None:
-        if next_due is None and not self._is_noted:
+    def _note(self, note: IdleNote | None) -> None:
+        if note == self._noted:
             return
-        write_idle_note(self._home, os.getpid(), next_due)
-        self._is_noted = next_due is not None
+        write_idle_note(self._home, os.getpid(), note)
+        self._noted = note
 
     def _find_due(self, now: datetime) -> Iterator[datetime]:
         """Reminders and schedules, the night, briefs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
+import os
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -23,8 +24,11 @@ from assistant.fleet.router import FleetRouter
 from assistant.fleet.tables import FleetTables, HomePlace, Quota
 from assistant.replica.holder import Holder, save_holder
 from assistant.replica.postgres import ReplicaDatabase
+from assistant.service.idle_note import IdleNote, read_idle_note, write_idle_note
+from assistant.wire.idle import IdleWatch
 from tests.support.command_line import FinishedCommand, run_in_process
 from tests.support.postgres import Postgres, run_postgres
+from tests.support.running_app import run_app
 from tests.support.wire import SOCKET, Wire
 
 
@@ -284,6 +288,50 @@ async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(
     stop.set()
     await running
     await tables.aclose()
+
+
+async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_this_lasts(tmp_path: Path) -> None:
+    now = [datetime.now(UTC)]
+    settings = {"ASSISTANT_SLEEP__NAP_MINUTES": "15", "ASSISTANT_SLEEP__AT": ""}
+    async with run_app(tmp_path / "home", now=lambda: now[0], **settings) as running:
+        watching = asyncio.create_task(IdleWatch(running.app, 0.001).run())
+        # A nap comes before the second.
+        for later, lasts in ((timedelta(seconds=10), False), (timedelta(minutes=16), True)):
+            now[0] += later
+            while (note := read_idle_note(tmp_path / "home", os.getpid())) is None or note.lasts != lasts:
+                await asyncio.sleep(0.01)
+                assert not watching.done()
+        watching.cancel()
+
+
+async def test_a_host_that_is_full_stops_a_home_that_nobody_uses_for_one_that_waits(
+    hosts: tuple[FleetTables, FleetTables], tmp_path: Path, url: str
+) -> None:
+    tables, stop, started, in_a_day = hosts[0], asyncio.Event(), list[str](), datetime.now(UTC) + timedelta(days=1)
+
+    def start(environment: Mapping[str, str], commands: Sequence[Sequence[str]], memory_bytes: int) -> BaseProcess:
+        folder = Path(environment["folder"])
+        process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
+        process.start()
+        (folder / "run").mkdir(parents=True, exist_ok=True)
+        (folder / "run" / "control.sock").touch()
+        # Nobody has used it for some seconds, which is no reason to stop it.
+        write_idle_note(folder, process.pid or 0, IdleNote(in_a_day, lasts=False))
+        started.append(folder.name)
+        return process
+
+    options = HostOptions(
+        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, 15.0)
+    )
+    await tables.add("bob")
+    running = asyncio.create_task(FleetHost(tables, options, partial(ReplicaDatabase, url), start).run(stop))
+    while started != ["alice", "bob"]:
+        await asyncio.sleep(0.01)
+        assert not running.done()
+    # It sleeps; nobody waits for it, so the other one stays.
+    assert [home.asleep_until for home in await hosts[1].list_homes()] == [in_a_day, None]
+    stop.set()
+    await running
 
 
 async def test_a_home_that_a_host_cannot_restore_goes_back_to_the_one_that_has_its_folder(

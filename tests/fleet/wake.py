@@ -31,7 +31,7 @@ from assistant.fleet.host import STARTS_AT_ONCE, FleetHost, HostOptions
 from assistant.fleet.router import FleetRouter
 from assistant.fleet.tables import FleetTables, Quota
 from assistant.replica.postgres import ReplicaDatabase
-from assistant.service.idle_note import write_idle_note
+from assistant.service.idle_note import IdleNote, write_idle_note
 from tests.support.command_line import command_environment
 from tests.support.postgres import run_postgres_pair
 
@@ -87,7 +87,7 @@ class Herd:
 def _listen(folder: Path) -> None:
     """A home that nobody needs, as the host sees it."""
     (folder / "run").mkdir(parents=True, exist_ok=True)
-    write_idle_note(folder, os.getpid(), datetime.now(UTC) + timedelta(hours=1))
+    write_idle_note(folder, os.getpid(), IdleNote(datetime.now(UTC) + timedelta(hours=1), lasts=True))
     (folder / "run" / "control.sock").touch()
     time.sleep(_SECONDS)
 
