@@ -66,8 +66,9 @@ class Machine:
 class Machines:
     """The machines, by their names, and the commands of who operates them."""
 
-    def __init__(self, folder: Path, pair: PostgresPair, homes: int) -> None:
-        self.folder, self.pair = folder, pair
+    def __init__(self, folder: Path, pair: PostgresPair, homes: int, *, wired: bool = True) -> None:
+        """`wired`: what reaches PostgreSQL goes through wires that can be cut."""
+        self.folder, self.pair, self._wired = folder, pair, wired
         self.homes = [f"home{number}" for number in range(1, homes + 1)]
         self.settings: dict[str, Any] = {
             "ASSISTANT_REPLICA__URL": pair.new_database(),
@@ -89,7 +90,7 @@ class Machines:
     def run(self, *words: str) -> FinishedCommand:
         return run_in_process(self.folder / "operator", "fleet", *words, **self.settings)
 
-    def start(self, name: str, clock: int = 0) -> None:
+    def start(self, name: str, *options: str, clock: int = 0) -> None:
         """Start a host, or a router. `clock`: by how many seconds its clock is wrong."""
         words: tuple[str, ...] = ("route", "--listen", self.router_addresses.get(name, ""))
         if name not in ROUTERS:
@@ -97,9 +98,10 @@ class Machines:
             words = ("host", "--name", name, "--folder", str(self.folder / name), "--domain", "example.org")
             words += ("--listen", f"127.0.0.1:{port}")
         more = shifted_clock(self.folder, clock) if clock else {}
-        more["ASSISTANT_REPLICA__URL"] = self._url_through_wires(name)
+        if self._wired:
+            more["ASSISTANT_REPLICA__URL"] = self._url_through_wires(name)
         environment = command_environment(self.folder / "operator", **{**self.settings, **more})
-        self.running[name] = Machine(words, environment, self.folder / f"{name}.log")
+        self.running[name] = Machine((*words, *options), environment, self.folder / f"{name}.log")
 
     def _url_through_wires(self, name: str) -> str:
         servers = [self.pair.primary.socket, self.pair.standby.socket]
