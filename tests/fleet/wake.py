@@ -32,6 +32,7 @@ from tests.support.postgres import run_postgres_pair
 _IDLE_MINUTES = "0.3"
 _WAIT_SECONDS = "600"
 _EARLIER = 20
+_TELL_EVERY = 50
 _TEXT = "remember that the parcel is in the hall"
 
 
@@ -119,7 +120,12 @@ async def _say_to_all(machines: Machines, names: list[str]) -> list[float]:
     """Return after how many seconds each was acknowledged."""
     address = f"http://{machines.router_addresses['router']}"
     async with httpx.AsyncClient(base_url=address, timeout=None, limits=httpx.Limits()) as client:
-        return await asyncio.gather(*(_say(client, name) for name in names))
+        saying = [asyncio.create_task(_say(client, name)) for name in names]
+        for count, waiting in enumerate(asyncio.as_completed(saying), 1):
+            seconds = await waiting
+            if count % _TELL_EVERY == 0:
+                print(f"  {count} after {seconds:.0f} s", flush=True)
+        return [await task for task in saying]
 
 
 async def _say(client: httpx.AsyncClient, home: str) -> float:
