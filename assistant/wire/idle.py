@@ -23,8 +23,8 @@ _MOST_SECONDS_BETWEEN_LOOKS, _LOOKS = 5.0, 10
 _LONGEST_SLEEP = timedelta(days=1)
 # A start takes some seconds.
 _AHEAD = timedelta(seconds=8)
-# Unused for so long, it may be stopped for a home that waits.
-_PAUSE = timedelta(seconds=10)
+# Unused for so long, it may be stopped for a home that waits. What woke it may be slow to come.
+_PAUSE, _FIRST_PAUSE = timedelta(seconds=10), timedelta(minutes=1)
 
 
 class IdleWatch:
@@ -36,8 +36,9 @@ class IdleWatch:
         self._home = app.settings.home.path
         self._for = timedelta(minutes=minutes)
         self._needed_at = self._now()
+        self._next_due = min(self._find_due(self._needed_at), default=None)
+        self._was_used = False  # since the start
         self._noted: IdleNote | None = None
-        self._next_due: datetime | None = None
 
     async def run(self) -> NoReturn:
         """Write the note and keep it current, until cancelled. A failure leaves the last note, and is logged."""
@@ -56,14 +57,16 @@ class IdleWatch:
         quiet = max(self._for, timedelta(minutes=nap_minutes + 1 if nap_minutes else 0))
         next_due = min(self._find_due(now), default=None)
         # What was due has just been done, or something was planned: it may lead to more.
-        changed, self._next_due = next_due != self._next_due, next_due
-        if changed or self._is_needed():
+        is_used, self._next_due = self._is_used() or next_due != self._next_due, next_due
+        self._was_used |= is_used
+        if is_used or self._is_needed():
             self._needed_at = now
         unused = now - self._needed_at
         longest = self._needed_at + _LONGEST_SLEEP
         due = longest if next_due is None else min(longest, next_due - _AHEAD)
         lasts = unused >= quiet and due - now >= self._for
-        return IdleNote(due, lasts) if lasts or (unused >= _PAUSE and due - now >= _PAUSE) else None
+        pause = _PAUSE if self._was_used else _FIRST_PAUSE
+        return IdleNote(due, lasts) if lasts or (unused >= pause and due - now >= _PAUSE) else None
 
     def _note(self, note: IdleNote | None) -> None:
         if note == self._noted:
@@ -83,14 +86,15 @@ class IdleWatch:
             if time_of_day:
                 yield lateness.next_allowed(next_time_of_day(time_of_day, settings.zone, now))
 
+    def _is_used(self) -> bool:
+        app = self._app
+        return app.web.is_asked() or app.terminal.is_attached() or app.running_turns.any_running
+
     def _is_needed(self) -> bool:
         app = self._app
         turns = app.running_turns
         return (
             any(getattr(app.settings.values, name).enabled for name in NETWORK_NAMES)
-            or app.web.is_asked()
-            or app.terminal.is_attached()
-            or turns.any_running
             or bool(turns.unsaved or turns.backoff.sessions or turns.waiting_sessions())
             or app.sleep.scheduler.is_asleep()
             or app.backup_scheduler.is_running()

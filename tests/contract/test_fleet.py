@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import multiprocessing
 import os
@@ -291,16 +292,31 @@ async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(
 
 
 async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_this_lasts(tmp_path: Path) -> None:
-    now = [datetime.now(UTC)]
-    settings = {"ASSISTANT_SLEEP__NAP_MINUTES": "15", "ASSISTANT_SLEEP__AT": ""}
-    async with run_app(tmp_path / "home", now=lambda: now[0], **settings) as running:
+    now, looks = datetime.now(UTC), itertools.count()
+    home, settings = tmp_path / "home", {"ASSISTANT_SLEEP__NAP_MINUTES": "15", "ASSISTANT_SLEEP__AT": ""}
+
+    def clock() -> datetime:
+        next(looks)
+        return now
+
+    async with run_app(home, "Hello.", now=clock, **settings) as running:
         watching = asyncio.create_task(IdleWatch(running.app, 0.001).run())
-        # A nap comes before the second.
-        for later, lasts in ((timedelta(seconds=10), False), (timedelta(minutes=16), True)):
-            now[0] += later
-            while (note := read_idle_note(tmp_path / "home", os.getpid())) is None or note.lasts != lasts:
+
+        async def wait_for(note: bool | None) -> None:
+            first = next(looks)
+            while getattr(read_idle_note(home, os.getpid()), "lasts", None) != note or next(looks) < first + 100:
                 await asyncio.sleep(0.01)
                 assert not watching.done()
+
+        now += timedelta(seconds=10)
+        await wait_for(None)  # what woke it may be slow to come
+        await running.say("hello")
+        await running.wait_idle()
+        await wait_for(None)
+        now += timedelta(seconds=10)
+        await wait_for(False)
+        now += timedelta(minutes=16)  # and a nap
+        await wait_for(True)
         watching.cancel()
 
 
@@ -431,5 +447,11 @@ def test_the_commands_say_what_there_is(tmp_path: Path, url: str) -> None:
     assert "no longer in the fleet" in fleet("remove", "alice").out
     assert fleet("remove", "alice").returncode == 2
     assert "There is no replica" in fleet("add", "bob", ASSISTANT_REPLICA__URL="").err
+    # What would stop each home stops the host, before it takes any.
+    host = ("host", "--folder", str(tmp_path / "homes"), "--listen")
+    exposed = fleet(*host, "192.0.2.1:8500")
+    assert exposed.returncode == 2 and "beyond this machine without encryption" in exposed.err
+    assert "is no age identity" in fleet(*host, "127.0.0.1:8500", ASSISTANT_REPLICA__KEY="a passphrase").err
+    assert not (tmp_path / "homes").exists()
     assert fleet("status", ASSISTANT_REPLICA__URL="").out.startswith("There is no fleet: replica.url is not set.")
     assert not (tmp_path / "home").exists()
