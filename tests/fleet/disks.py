@@ -41,10 +41,9 @@ def full_disk(folder: Path) -> Iterator[None]:
     """Not a byte more fits on the disk of a folder."""
     filler = folder / _FILLER
     try:
-        with filler.open("wb") as file, contextlib.suppress(OSError):
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(b"\1" * (1 << 16))
-                file.flush()
         yield
     finally:
         filler.unlink()
