@@ -36,8 +36,8 @@ class IdleWatch:
         self._home = app.settings.home.path
         self._for = timedelta(minutes=minutes)
         self._needed_at = self._now()
-        self._next_due = min(self._find_due(self._needed_at), default=None)
-        self._was_used = False  # since the start
+        self._next_due: datetime | None = None
+        self._has_looked, self._was_used = False, False  # since the start
         self._noted: IdleNote | None = None
 
     async def run(self) -> NoReturn:
@@ -53,18 +53,17 @@ class IdleWatch:
     def _find_note(self) -> IdleNote | None:
         """Return when it is next needed, None for now."""
         now = self._now()
-        nap_minutes = self._app.settings.values.sleep.nap_minutes
-        quiet = max(self._for, timedelta(minutes=nap_minutes + 1 if nap_minutes else 0))
         next_due = min(self._find_due(now), default=None)
         # What was due has just been done, or something was planned: it may lead to more.
-        is_used, self._next_due = self._is_used() or next_due != self._next_due, next_due
+        is_used = self._is_used() or (self._has_looked and next_due != self._next_due)
+        self._next_due, self._has_looked = next_due, True
         self._was_used |= is_used
         if is_used or self._is_needed():
             self._needed_at = now
         unused = now - self._needed_at
         longest = self._needed_at + _LONGEST_SLEEP
         due = longest if next_due is None else min(longest, next_due - _AHEAD)
-        lasts = unused >= quiet and due - now >= self._for
+        lasts = unused >= self._for and due - now >= self._for
         pause = _PAUSE if self._was_used else _FIRST_PAUSE
         return IdleNote(due, lasts) if lasts or (unused >= pause and due - now >= _PAUSE) else None
 
@@ -75,13 +74,15 @@ class IdleWatch:
         self._noted = note
 
     def _find_due(self, now: datetime) -> Iterator[datetime]:
-        """Reminders and schedules, the night, briefs."""
+        """Reminders and schedules, the night, a nap, briefs."""
         settings = self._app.settings
         lateness, values = lateness_policy(settings), settings.values
         if (at := lateness.wake_at(self._app.stores.jobs.next_due_at(), now)) is not None:
             yield at
         if values.sleep.at:
             yield next_time_of_day(values.sleep.at, settings.zone, now)
+        if (nap_at := self._app.sleep.scheduler.find_next_nap(now)) is not None:
+            yield nap_at
         for time_of_day in (values.brief.morning, values.brief.evening):
             if time_of_day:
                 yield lateness.next_allowed(next_time_of_day(time_of_day, settings.zone, now))

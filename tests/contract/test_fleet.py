@@ -291,20 +291,23 @@ async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(
     await tables.aclose()
 
 
-async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_this_lasts(tmp_path: Path) -> None:
+async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_this_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assistant.wire.idle._MOST_SECONDS_BETWEEN_LOOKS", 0.01)
     now, looks = datetime.now(UTC), itertools.count()
-    home, settings = tmp_path / "home", {"ASSISTANT_SLEEP__NAP_MINUTES": "15", "ASSISTANT_SLEEP__AT": ""}
+    home = tmp_path / "home"
 
     def clock() -> datetime:
         next(looks)
         return now
 
-    async with run_app(home, "Hello.", now=clock, **settings) as running:
-        watching = asyncio.create_task(IdleWatch(running.app, 0.001).run())
+    async with run_app(home, "Hello.", now=clock, ASSISTANT_SLEEP__AT="") as running:
+        watching = asyncio.create_task(IdleWatch(running.app, 5.0).run())
 
-        async def wait_for(note: bool | None) -> None:
+        async def wait_for(lasts: bool | None) -> None:
             first = next(looks)
-            while getattr(read_idle_note(home, os.getpid()), "lasts", None) != note or next(looks) < first + 100:
+            while getattr(read_idle_note(home, os.getpid()), "lasts", None) != lasts or next(looks) < first + 100:
                 await asyncio.sleep(0.01)
                 assert not watching.done()
 
@@ -315,7 +318,8 @@ async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_t
         await wait_for(None)
         now += timedelta(seconds=10)
         await wait_for(False)
-        now += timedelta(minutes=16)  # and a nap
+        # There is too little to sum up for a nap, so it does not wait for one.
+        now += timedelta(minutes=5)
         await wait_for(True)
         watching.cancel()
 
