@@ -150,7 +150,8 @@ async def _pass_back(response: httpx2.Response, receive: Receive, send: Send) ->
     """Until the response ends or the client goes."""
 
     async def stream() -> None:
-        headers = _without_hops(response.headers.raw)
+        # The server adds a date of its own.
+        headers = [(name, value) for name, value in _without_hops(response.headers.raw) if name != b"date"]
         await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
         async for data in response.aiter_raw():
             await send({"type": "http.response.body", "body": data, "more_body": True})

@@ -203,10 +203,11 @@ class FleetTables(PostgresSession):
         )
 
     async def set_quota(self, home: str, quota: Quota) -> None:
-        """It holds from the next start of the home, which its host brings about. The folder is measured again. Raises
-        `UsageError`."""
+        """It holds from the next start of the home, which its host brings about. The folder is measured again. One that
+        was stopped, being full, is first for the host that has its folder. Raises `UsageError`."""
         changed = await self._change(
-            "UPDATE nocturne_fleet_homes SET memory_mb = %s, disk_mb = %s, monthly_usd = %s, disk_bytes = 0 "
+            "UPDATE nocturne_fleet_homes SET memory_mb = %s, disk_mb = %s, monthly_usd = %s, disk_bytes = 0, "
+            f"next_due = CASE WHEN {_IS_FULL} AND until <= clock_timestamp() THEN clock_timestamp() ELSE next_due END "
             "WHERE home = %s",
             *(quota.memory_mb, quota.disk_mb, quota.monthly_usd, home),
         )
@@ -297,7 +298,9 @@ class FleetTables(PostgresSession):
     # ------------------------------------------------------------------------------------------------------------ hosts
 
     async def announce(self, host: str, address: str) -> None:
-        """Add a host that has just started; an earlier drain of it is over."""
+        """Add a host that has just started; an earlier drain of it is over. Hosts that have long been lost are
+        forgotten."""
+        await self._change("DELETE FROM nocturne_fleet_hosts WHERE seen_at < clock_timestamp() - interval '7 days'")
         await self._change(
             "INSERT INTO nocturne_fleet_hosts (host, address, seen_at) VALUES (%s, %s, clock_timestamp()) "
             "ON CONFLICT (host) DO UPDATE SET address = excluded.address, seen_at = excluded.seen_at, "

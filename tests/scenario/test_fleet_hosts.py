@@ -189,6 +189,8 @@ def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
         with fleet.host("m2") as second, fleet.router() as client_of:
             with client_of("bob") as client:
                 assert client.get("/healthz").status_code == 404
+            with client_of("alice") as client:
+                assert len(client.get("/healthz").headers.get_list("date")) == 1
             with client_of("alice") as client, client.stream("GET", "/v1/events") as events:
                 # What the home sends as it happens is passed on as it comes.
                 assert _say(first, "said beside the router") == 202
