@@ -126,7 +126,8 @@ def damage_base(machines: Machines, chance: random.Random) -> None:
         alter = "UPDATE nocturne_bases SET data = set_byte(data, 99, 255 - get_byte(data, 99)) WHERE home = %s"
         connection.execute(chance.choice((cut, f"{alter} AND part = 0")), (home,))
     machines.lose(name)
-    machines.wait_until_held(without=name)
+    # Another host has it only for as long as it tries.
+    _wait_until_moved(machines, home, name)
     time.sleep(_SHORT_SECONDS)
     machines.start(name)
 
@@ -138,8 +139,7 @@ def split_routers(machines: Machines, chance: random.Random) -> None:
     machines.wires[router].cut(chance.choice(("both", "there", "back")))
     time.sleep(chance.uniform(0.0, _SHORT_SECONDS))
     machines.run("move", home, there)
-    while machines.places()[home] != there:
-        time.sleep(0.1)
+    _wait_until_moved(machines, home, machines.find_other_host(there))
     time.sleep(_SHORT_SECONDS)
     machines.wires[router].mend()
 
@@ -192,6 +192,7 @@ def run(
             if tell:
                 seconds, counts = time.monotonic() - begun, sum(len(person.acknowledged) for person in people)
                 print(f"  {kind}: {seconds:.0f} s, {counts} acknowledged so far, {len(found)} failures", flush=True)
+                print("\n".join(f"    {line}" for line in found[:5]), end="\n" if found else "", flush=True)
             if any(line.startswith("it did not recover") for line in found):
                 break
         for person in people:
@@ -206,6 +207,13 @@ def lose_and_count(machines: Machines, people: list[Person], kind: str, chance: 
     machines.wait_until_held()
     found = [loss for person in people for loss in find_losses(machines, person)]
     return [*found, *filter(None, map(machines.verify, machines.homes))]
+
+
+def _wait_until_moved(machines: Machines, home: str, host: str) -> None:
+    deadline = time.monotonic() + SECONDS
+    while machines.places()[home] == host:
+        assert time.monotonic() < deadline, f"{host} still has {home}"
+        time.sleep(0.1)
 
 
 def _draw_host(machines: Machines, chance: random.Random) -> str:
