@@ -38,6 +38,7 @@ _MEASURE_EVERY = 30.0
 _ACTIVE_SECONDS = 5.0
 # One that cannot be restored here is left to other hosts for so long: one of them may have its folder.
 _REFUSED_SECONDS = 15.0
+_NO_ANSWER = "PostgreSQL does not answer, or waits for a standby that is gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class FleetHost:
                         await self._tend_homes()
                     trouble = ""
                 except (AssistantError, OSError) as error:
-                    if (text := str(error) or "PostgreSQL does not answer") != trouble:
+                    if (text := str(error) or _NO_ANSWER) != trouble:
                         log.error("the homes cannot be looked after", error=text)
                     trouble = text
                     if stop.is_set() and all(running.is_ended for running in self._homes.values()):
