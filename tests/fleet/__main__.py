@@ -15,6 +15,7 @@ import argparse
 import math
 import sys
 import time
+from pathlib import Path
 
 from tests.attack.tally import Tally
 from tests.fleet.demo import demonstrate
@@ -31,10 +32,11 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no run later than that")
     parser.add_argument("--kinds", default="", help="lose only these, in turn, as in 'host,full server'")
+    parser.add_argument("--picture", type=Path, help="demo: draw what was acknowledged, as SVG")
     parser.add_argument("--homes", type=int, help="how many homes (crash: 2, demo: 10)")
     options = parser.parse_args()
     if options.what == "demo":
-        return demonstrate(options.homes or 10)
+        return demonstrate(options.homes or 10, options.picture)
     kinds = tuple(filter(None, options.kinds.split(",")))
     return _crash(options.seed, options.runs, time.monotonic() + options.minutes * 60, options.homes or 2, kinds)
 

@@ -24,6 +24,7 @@ class Person(Thread):
         super().__init__(name=home, daemon=True)
         self.home = home
         self.acknowledged: list[str] = []
+        self.acknowledged_at: list[float] = []  # by the monotonic clock
         self.refusals: Counter[str] = Counter()  # answers other than 202, and broken connections
         self.longest_wait = 0.0  # seconds until a message was acknowledged
         self._machines, self._leaving = machines, Event()
@@ -58,6 +59,7 @@ class Person(Thread):
                 return
             time.sleep(_PAUSE_SECONDS)
         self.acknowledged.append(text)
+        self.acknowledged_at.append(time.monotonic())
         self.longest_wait = max(self.longest_wait, time.monotonic() - begun)
 
     def describe(self) -> str:
