@@ -68,7 +68,7 @@ def demonstrate(homes: int, picture: Path | None = None) -> int:
 
 def _draw(picture: Path, people: list[Person], marks: dict[str, float]) -> None:
     """The sum of what each home had acknowledged, over time: a home that waits is a flat line."""
-    begun = min(person.acknowledged_at[0] for person in people)
+    begun = min(*marks.values(), *(person.acknowledged_at[0] for person in people))
     lines = {
         person.home: [(at - begun, float(count)) for count, at in enumerate(person.acknowledged_at, 1)]
         for person in people[:_DRAWN]

@@ -172,7 +172,7 @@ def run(
     """Lose `cases` things in one fleet of two hosts, drawn from the seed, or `kinds` in turn; each time everything that
     was acknowledged so far is counted and every home verified."""
     chance, failures, tried = random.Random(seed), list[str](), 0
-    with run_machines(2, homes) as machines:
+    with run_machines(2, homes, small_disks=True) as machines:
         people = [Person(machines, home) for home in machines.homes]
         for person in people:
             person.start()

@@ -70,6 +70,7 @@ class Machines:
         """`wired`: what reaches PostgreSQL goes through wires that can be cut."""
         self.folder, self.pair, self._wired = folder, pair, wired
         self.homes = [f"home{number}" for number in range(1, homes + 1)]
+        self._seconds = SECONDS + 5 * homes
         self.settings: dict[str, Any] = {
             "ASSISTANT_REPLICA__URL": pair.new_database(),
             "ASSISTANT_REPLICA__TIMEOUT_SECONDS": "10",
@@ -136,7 +137,7 @@ class Machines:
 
     def wait_until_held(self, without: str = "") -> None:
         """Until hosts have all homes, and the lost host `without` none."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + self._seconds
         while self.run("status").returncode or without in self.places().values():
             assert time.monotonic() < deadline, self.run("status").out
             time.sleep(_LOOK_EVERY)
@@ -169,12 +170,12 @@ class Machines:
 
 
 @contextmanager
-def run_machines(hosts: int, homes: int) -> Iterator[Machines]:
-    """The fleet, with homes that answer."""
-    disk = small_disk if can_mount() else lambda folder: nullcontext()
+def run_machines(hosts: int, homes: int, *, small_disks: bool = False) -> Iterator[Machines]:
+    """The fleet, with homes that answer. `small_disks`: of hosts and servers, to be filled, where that is possible."""
+    disk = small_disk if small_disks and can_mount() else lambda folder: nullcontext()
     with (
         TemporaryDirectory(prefix="fleet") as folder,
-        run_postgres_pair(disk=disk) as pair,
+        run_postgres_pair(disk=disk, connections=100 + homes) as pair,
         ExitStack() as disks,
     ):
         machines = Machines(Path(folder), pair, homes)

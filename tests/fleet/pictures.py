@@ -23,8 +23,7 @@ def draw_lines(
 ) -> None:
     """Draw each line over x; `marks` are moments with a name, drawn as vertical lines."""
     points = [point for line in lines.values() for point in line]
-    right = max(x for x, _ in points)
-    top = _round_up(max(y for _, y in points))
+    right, top = (_round_up(max(point[axis] for point in points)) for axis in (0, 1))
 
     def place(x: float, y: float) -> tuple[float, float]:
         across, up = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
@@ -57,10 +56,10 @@ def draw_lines(
 
 def _round_up(value: float) -> float:
     """Return a number that four lines divide evenly."""
-    step = 1
-    while step * _LINES < value:
-        step = step * 5 // 2 if str(step).startswith("2") else step * 2
-    return float(step * _LINES)
+    step, steps = 1, (1, 2, 3, 4, 5, 8)
+    while all(each * step * _LINES < value for each in steps):
+        step *= 10
+    return float(min(each * step for each in steps if each * step * _LINES >= value) * _LINES)
 
 
 def _text(x: float, y: float, text: str, anchor: str, size: int = 12, colour: str = "#334155") -> str:
