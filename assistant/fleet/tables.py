@@ -89,7 +89,6 @@ class FleetHome:
     epoch: int  # raised by each host that takes it
     host: str  # that has it, or had it last; "" for none
     address: str  # where it can be reached there, as in "10.0.0.5:8101"
-    until: datetime  # when the lease lapses, by PostgreSQL's clock
     wanted: str  # host that it moves to; "" for none
     is_held: bool
     asleep_until: datetime | None  # None for a home that does not sleep
@@ -178,11 +177,11 @@ class FleetTables(PostgresSession):
     async def list_homes(self) -> list[FleetHome]:
         """Return all homes by name. A lease counts as held by the database's clock."""
         query = (
-            "SELECT home, epoch, host, address, until, wanted, until > clock_timestamp(), "
+            "SELECT home, epoch, host, address, wanted, until > clock_timestamp(), "
             f"CASE WHEN next_due > clock_timestamp() THEN next_due END, {_IS_FULL}, memory_mb, disk_mb, monthly_usd, "
             "memory_bytes, disk_bytes FROM nocturne_fleet_homes ORDER BY home"
         )
-        return [FleetHome(*(*row[:9], Quota(*row[9:12]), *row[12:])) for row in await self._rows(query)]
+        return [FleetHome(*(*row[:8], Quota(*row[8:11]), *row[11:])) for row in await self._rows(query)]
 
     async def find_places(self, homes: Iterable[str]) -> dict[str, HomePlace]:
         """Return where these homes are, without those that do not exist. Names are in lower case."""
