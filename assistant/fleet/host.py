@@ -72,6 +72,7 @@ class FleetHost:
         self._refused: dict[str, float] = {}  # until when others may take homes that cannot be restored here
         self._waiting = 0  # homes for which this host has no room; it stops as many that nobody uses
         self._measured_at = 0.0
+        self._measuring: asyncio.Task[dict[str, tuple[int, int]]] | None = None
         self._renewed_at = 0.0  # when the last renewal that was confirmed was sent, by the loop's clock
         self._is_announced, self._is_stopping = False, False
 
@@ -130,9 +131,18 @@ class FleetHost:
         await self._tell(news)
         if not self._is_stopping:
             await self._take_free()
-        if sent - self._measured_at >= _MEASURE_EVERY:
-            self._measured_at = sent
-            await self._tables.note_sizes(await asyncio.to_thread(self._measure), self._process)
+        await self._note_sizes(sent)
+
+    async def _note_sizes(self, now: float) -> None:
+        """Measure the homes from time to time. No renewal waits for that: of many homes it takes long, and longer on a
+        busy machine."""
+        if self._measuring is not None:
+            if self._measuring.done():
+                measuring, self._measuring = self._measuring, None
+                await self._tables.note_sizes(measuring.result(), self._process)
+        elif now - self._measured_at >= _MEASURE_EVERY:
+            self._measured_at = now
+            self._measuring = asyncio.create_task(asyncio.to_thread(self._measure), name="sizes")
 
     def _measure(self) -> dict[str, tuple[int, int]]:
         return {home: running.measure() for home, running in list(self._homes.items())}

@@ -128,8 +128,10 @@ class RunningHome:
 
     def measure(self) -> tuple[int, int]:
         """Return its memory, and the size of its folder, in bytes. Called in a worker thread."""
-        serving = self._serving
-        return measure_memory(serving.pid or 0) if serving is not None else 0, measure_folder(self.folder)
+        serving, pid = self._serving, 0
+        with contextlib.suppress(ValueError):  # it has just ended
+            pid = serving.pid or 0 if serving is not None else 0
+        return measure_memory(pid) if pid else 0, measure_folder(self.folder)
 
     async def wait(self) -> None:
         await asyncio.wait([self._task])

@@ -7,6 +7,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -328,6 +329,43 @@ async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_t
         now += timedelta(minutes=5)
         await wait_for(True)
         watching.cancel()
+
+
+async def test_leases_are_renewed_while_homes_are_measured_on_a_disk_that_does_not_answer(
+    hosts: tuple[FleetTables, FleetTables], tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measuring, answers, stop = threading.Event(), threading.Event(), asyncio.Event()
+
+    def walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+        measuring.set()
+        answers.wait()
+        yield from ()
+
+    monkeypatch.setattr("os.walk", walk)
+
+    def start(environment: Mapping[str, str], commands: Sequence[Sequence[str]], memory_bytes: int) -> BaseProcess:
+        process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
+        process.start()
+        return process
+
+    def read_lease() -> tuple[int, datetime] | None:
+        with psycopg.connect(url) as connection:
+            query = "SELECT epoch, until FROM nocturne_fleet_homes WHERE process <> ''"
+            row: tuple[int, datetime] | None = connection.execute(query).fetchone()
+        return row
+
+    options = HostOptions("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda *_: {}, 0.0)
+    running = asyncio.create_task(FleetHost(hosts[0], options, partial(ReplicaDatabase, url), start).run(stop))
+    while not measuring.is_set() or (before := read_lease()) is None:
+        await asyncio.sleep(0.01)
+        assert not running.done()
+    while (lease := read_lease()) == before:
+        await asyncio.sleep(0.05)
+        assert not running.done()
+    assert lease is not None and lease[0] == before[0] and lease[1] > before[1]
+    answers.set()
+    stop.set()
+    await running
 
 
 async def test_a_host_that_is_full_stops_a_home_that_nobody_uses_for_one_that_waits(
