@@ -165,6 +165,8 @@ class FleetHost:
             held = None
         if running.is_ended:
             news.ended[running.home] = running.epoch
+            if running.idle_step == "stopping" and running.has_left_something:
+                news.awake.append(running.home.lower())
             if running.is_refused:
                 self._refused[running.home] = asyncio.get_running_loop().time() + _REFUSED_SECONDS
         elif held is None:

@@ -50,6 +50,12 @@ class IdleWatch:
             except (StoreError, OSError) as error:
                 log.error("nobody can tell whether the assistant is needed", error=str(error))
 
+    def end(self) -> None:
+        """Take the note back if something that was accepted while the daemon was asked to stop was left for its next
+        start: that follows at once then. Nothing is accepted any more."""
+        if self._app.stores.conversation.has_unanswered():
+            write_idle_note(self._home, os.getpid(), None)
+
     def _find_note(self) -> IdleNote | None:
         """Return when it is next needed, None for now."""
         now = self._now()

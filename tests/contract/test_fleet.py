@@ -7,6 +7,8 @@ import itertools
 import json
 import multiprocessing
 import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -31,6 +33,7 @@ from assistant.wire.idle import IdleWatch
 from tests.support.command_line import FinishedCommand, run_in_process
 from tests.support.postgres import Postgres, run_postgres
 from tests.support.running_app import run_app
+from tests.support.scripted import owner_message
 from tests.support.wire import SOCKET, Wire
 
 
@@ -310,7 +313,8 @@ async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_t
         return now
 
     async with run_app(home, "Hello.", now=clock, ASSISTANT_SLEEP__AT="") as running:
-        watching = asyncio.create_task(IdleWatch(running.app, 5.0).run())
+        watch = IdleWatch(running.app, 5.0)
+        watching = asyncio.create_task(watch.run())
 
         async def wait_for(lasts: bool | None) -> None:
             first = next(looks)
@@ -329,6 +333,12 @@ async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_t
         now += timedelta(minutes=5)
         await wait_for(True)
         watching.cancel()
+        watch.end()
+        assert read_idle_note(home, os.getpid()) is not None
+        # One more message came just before it was asked to stop, and its turn has not begun.
+        running.app.stores.conversation.accept(owner_message("one more", external_id="2"), now)
+        watch.end()
+        assert read_idle_note(home, os.getpid()) is None
 
 
 async def test_leases_are_renewed_while_homes_are_measured_on_a_disk_that_does_not_answer(
@@ -368,19 +378,58 @@ async def test_leases_are_renewed_while_homes_are_measured_on_a_disk_that_does_n
     await running
 
 
+def _serve_until_asked(folder: Path, *, lasts: bool, leaves_something: bool = False) -> None:
+    """A home that nobody has used for some seconds, or for long (`lasts`)."""
+    in_a_day = datetime.now(UTC) + timedelta(days=1)
+
+    def stop(*_: object) -> None:
+        if leaves_something:
+            write_idle_note(folder, os.getpid(), None)
+        sys.exit(0)
+
+    signal.signal(signal.SIGTERM, stop)
+    (folder / "run").mkdir(parents=True, exist_ok=True)
+    write_idle_note(folder, os.getpid(), IdleNote(in_a_day, lasts))
+    (folder / "run" / "control.sock").touch()
+    time.sleep(600)
+
+
+async def test_a_home_that_stops_before_it_has_done_all_that_it_accepted_is_started_again(
+    hosts: tuple[FleetTables, FleetTables], tmp_path: Path, url: str
+) -> None:
+    """A message came when its host was about to stop it."""
+    stop, started = asyncio.Event(), list[Path]()
+
+    def start(environment: Mapping[str, str], commands: Sequence[Sequence[str]], memory_bytes: int) -> BaseProcess:
+        started.append(Path(environment["folder"]))
+        serve = partial(_serve_until_asked, started[-1], lasts=True, leaves_something=len(started) == 1)
+        process = multiprocessing.get_context("fork").Process(target=serve)
+        process.start()
+        return process
+
+    options = HostOptions(
+        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, 15.0)
+    )
+    running = asyncio.create_task(FleetHost(hosts[0], options, partial(ReplicaDatabase, url), start).run(stop))
+    while len(started) < 2 or (await hosts[1].list_homes())[0].is_held:
+        await asyncio.sleep(0.01)
+        assert not running.done()
+    # Now nothing is left, so it sleeps.
+    assert (await hosts[1].list_homes())[0].asleep_until is not None and len(started) == 2
+    stop.set()
+    await running
+
+
 async def test_a_host_that_is_full_stops_a_home_that_nobody_uses_for_one_that_waits(
     hosts: tuple[FleetTables, FleetTables], tmp_path: Path, url: str
 ) -> None:
-    tables, stop, started, in_a_day = hosts[0], asyncio.Event(), list[str](), datetime.now(UTC) + timedelta(days=1)
+    tables, stop, started = hosts[0], asyncio.Event(), list[str]()
 
     def start(environment: Mapping[str, str], commands: Sequence[Sequence[str]], memory_bytes: int) -> BaseProcess:
         folder = Path(environment["folder"])
-        process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
-        process.start()
-        (folder / "run").mkdir(parents=True, exist_ok=True)
-        (folder / "run" / "control.sock").touch()
         # Nobody has used it for some seconds, which is no reason to stop it.
-        write_idle_note(folder, process.pid or 0, IdleNote(in_a_day, lasts=False))
+        process = multiprocessing.get_context("fork").Process(target=partial(_serve_until_asked, folder, lasts=False))
+        process.start()
         started.append(folder.name)
         return process
 
@@ -393,7 +442,7 @@ async def test_a_host_that_is_full_stops_a_home_that_nobody_uses_for_one_that_wa
         await asyncio.sleep(0.01)
         assert not running.done()
     # It sleeps; nobody waits for it, so the other one stays.
-    assert [home.asleep_until for home in await hosts[1].list_homes()] == [in_a_day, None]
+    assert [home.asleep_until is not None for home in await hosts[1].list_homes()] == [True, False]
     stop.set()
     await running
 
