@@ -166,6 +166,7 @@ class FleetHost:
         if running.is_ended:
             news.ended[running.home] = running.epoch
             if running.idle_step == "stopping" and running.has_left_something:
+                log.warning("a home is started again, since it left something", home=running.home)
                 news.awake.append(running.home.lower())
             if running.is_refused:
                 self._refused[running.home] = asyncio.get_running_loop().time() + _REFUSED_SECONDS
