@@ -57,6 +57,7 @@ def wake(homes: int, most: int) -> list[str]:
             _wait_until_asleep(machines)
             slept = time.monotonic() - begun
             copies = _count_new_copies(machines)
+            again = (machines.folder / "m1.log").read_text().count("it left something")
         finally:
             machines.stop()
         print("Reading and verifying all ...", flush=True)
@@ -67,6 +68,7 @@ def wake(homes: int, most: int) -> list[str]:
         f"homes a second           {homes / acknowledged:.2f}",
         f"all sleep again after    {slept:.0f} s",
         f"new whole copies         {copies}",
+        f"started again at once    {again}",
         f"processor, all processes {_processor_seconds():.0f} s",
         f"faults                   {len(faults)}",
         f"load                     {os.getloadavg()[2]:.0f}",
