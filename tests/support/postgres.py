@@ -91,6 +91,7 @@ class PostgresServer:
     binaries: Path
     someone: dict[str, Any]
     socket: Path
+    connections: int = 100  # at most; of a standby not less than of its primary
 
     @property
     def data(self) -> Path:
@@ -111,7 +112,7 @@ class PostgresServer:
         self.run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "--username=postgres")
 
     def start(self, *options: str) -> None:
-        given = " ".join(("-h ''", f"-k {self.socket}", "-c max_connections=100", *options))
+        given = " ".join(("-h ''", f"-k {self.socket}", f"-c max_connections={self.connections}", *options))
         self.run("pg_ctl", "-w", "-l", str(self.socket / "log"), "-o", given, "start")
 
     def stop(self) -> None:
@@ -142,10 +143,11 @@ def run_postgres_pair(
     *, fsync: bool = False, connections: int = 100, disk: Callable[[Path], AbstractContextManager[None]] = nullcontext
 ) -> Iterator[PostgresPair]:
     """`fsync`: as slow and as durable as in earnest, to be measured. `disk`: mounts one for the folder of a server."""
-    options = (*(() if fsync else ("-c fsync=off",)), f"-c max_connections={connections}")
+    options = () if fsync else ("-c fsync=off",)
     with _place() as place, ExitStack() as disks:
         pair = PostgresPair(place("primary"), place("standby"))
         for server in (pair.primary, pair.standby):
+            server.connections = connections
             disks.enter_context(disk(server.socket))
         pair.primary.init()
         pair.primary.start("-c wal_level=replica", *options)
