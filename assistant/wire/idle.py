@@ -53,7 +53,7 @@ class IdleWatch:
     def end(self) -> None:
         """Take the note back if something that was accepted while the daemon was asked to stop was left for its next
         start: that follows at once then. Nothing is accepted any more."""
-        if self._app.stores.conversation.has_unanswered():
+        if self._app.stores.requests.has_unanswered():
             write_idle_note(self._home, os.getpid(), None)
 
     def _find_note(self) -> IdleNote | None:

@@ -128,11 +128,6 @@ class StoredConversation:
     def sessions_waiting(self) -> list[str]:
         return self._inbox.sessions_waiting()
 
-    def has_unanswered(self) -> bool:
-        """Return whether a message waits for a turn, or a turn has not ended."""
-        running = self._db.value("SELECT count(*) FROM turns WHERE state = 'running'")
-        return bool(running or self.sessions_waiting())
-
     def list_accepted(self, session: str, *, limit: int = 100) -> list[InboxItem]:
         return self._inbox.list_accepted(session, limit)
 
