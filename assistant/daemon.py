@@ -104,6 +104,7 @@ async def serve_daemon(
                 from assistant.wire.idle import IdleWatch  # only on a host of a fleet
 
                 watch = IdleWatch(app, supervision.idle_minutes)
+                stack.callback(watch.end)
                 stack.callback(asyncio.create_task(watch.run(), name="idle").cancel)
             # Entered before the shutdown is planned, so that terminals are still attached while turns finish.
             await stack.enter_async_context(app.serve())

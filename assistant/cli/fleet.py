@@ -208,7 +208,10 @@ def remove(home: str) -> bool:
     removed = with_tables(load_fleet_settings(), lambda tables: tables.remove(home))
     if not removed:
         raise UsageError(f"The fleet has no home {home!r}. Nothing was changed; see `assistant fleet status`.")
-    print_text(f"{home} is no longer in the fleet. Its copy on the server stays; `assistant replica restore` gets it.")
+    print_text(
+        f"{home} is no longer in the fleet. Its copy on the server stays: `assistant replica restore` gets it where "
+        f"ASSISTANT_REPLICA__HOME_NAME is {home}."
+    )
     return removed
 
 
@@ -292,8 +295,8 @@ def _status_lines(report: FleetReport, zone: tzinfo) -> list[str]:
     for home in report.homes:
         moves = f", moves to {home.moves_to}" if home.moves_to else ""
         if home.is_full:
-            size, most = home.disk_bytes // 1_000_000, home.disk_mb
-            lines.append(f"{home.home}: STOPPED, since its folder has {size} MB of {most} MB. Raise it: `fleet set`.")
+            size, raise_it = home.disk_bytes / 1e6, f"`assistant fleet set {home.home} --disk MB` raises it"
+            lines.append(f"{home.home}: STOPPED, since its folder has {size:.1f} MB of {home.disk_mb} MB; {raise_it}.")
         elif home.asleep_until is not None:
             lines.append(f"{home.home}: sleeps until {format_local_time(home.asleep_until, zone)}{moves}.")
         elif home.is_held:

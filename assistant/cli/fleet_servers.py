@@ -6,6 +6,7 @@ import asyncio
 import json
 import platform
 import signal
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from assistant.cli.output import print_remark
 from assistant.core.errors import HomeLocked, UsageError
 from assistant.service.home_lock import home_lock
 from assistant.settings.home import environment_for
-from assistant.settings.settings import Settings
+from assistant.settings.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from assistant.fleet.tables import FleetTables, Quota
@@ -50,8 +51,11 @@ def serve_homes(name: str | None, folder: Path | None, listen: str, domain: str,
     address, port = _parse_address(listen)
     log_to_stderr(settings.values.log.level)
 
+    from assistant.fleet.tables import Quota
+
     folder = folder.absolute()
     environment = partial(_environment, settings, address, domain)
+    _check_settings(environment(name, folder / name, port, Quota()))
 
     async def serve(tables: FleetTables) -> None:
         from assistant.cli.fleet_home import prepare_forking, start_home
@@ -72,6 +76,13 @@ def serve_homes(name: str | None, folder: Path | None, listen: str, domain: str,
             with_tables(settings, serve, waits=True)
     except HomeLocked:
         raise UsageError(f"Another process runs the homes in {folder}. Nothing was started.") from None
+
+
+def _check_settings(environment: Mapping[str, str]) -> None:
+    """Raises `SettingsError` for what would stop each home."""
+    from assistant.wire.replica import make_cipher
+
+    make_cipher(load_settings(environ=environment))
 
 
 def _environment(

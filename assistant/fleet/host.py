@@ -36,6 +36,9 @@ _PORTS = 20_000
 _MEASURE_EVERY = 30.0
 # A home that has started, or was woken before it was stopped, stays for so long: what woke it is about to reach it.
 _ACTIVE_SECONDS = 5.0
+# One that cannot be restored here is left to other hosts for so long: one of them may have its folder.
+_REFUSED_SECONDS = 15.0
+_NO_ANSWER = "PostgreSQL does not answer, or waits for a standby that is gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,10 @@ class FleetHost:
         self._process = secrets.token_hex(8)
         self._homes: dict[str, RunningHome] = {}
         self._ports: dict[str, int] = {}
+        self._refused: dict[str, float] = {}  # until when others may take homes that cannot be restored here
+        self._waiting = 0  # homes for which this host has no room; it stops as many that nobody uses
         self._measured_at = 0.0
+        self._measuring: asyncio.Task[dict[str, tuple[int, int]]] | None = None
         self._renewed_at = 0.0  # when the last renewal that was confirmed was sent, by the loop's clock
         self._is_announced, self._is_stopping = False, False
 
@@ -84,7 +90,7 @@ class FleetHost:
                         await self._tend_homes()
                     trouble = ""
                 except (AssistantError, OSError) as error:
-                    if (text := str(error) or "PostgreSQL does not answer") != trouble:
+                    if (text := str(error) or _NO_ANSWER) != trouble:
                         log.error("the homes cannot be looked after", error=text)
                     trouble = text
                     if stop.is_set() and all(running.is_ended for running in self._homes.values()):
@@ -125,9 +131,18 @@ class FleetHost:
         await self._tell(news)
         if not self._is_stopping:
             await self._take_free()
-        if sent - self._measured_at >= _MEASURE_EVERY:
-            self._measured_at = sent
-            await self._tables.note_sizes(await asyncio.to_thread(self._measure), self._process)
+        await self._note_sizes(sent)
+
+    async def _note_sizes(self, now: float) -> None:
+        """Measure the homes from time to time. No renewal waits for that: of many homes it takes long, and longer on a
+        busy machine."""
+        if self._measuring is not None:
+            if self._measuring.done():
+                measuring, self._measuring = self._measuring, None
+                await self._tables.note_sizes(measuring.result(), self._process)
+        elif now - self._measured_at >= _MEASURE_EVERY:
+            self._measured_at = now
+            self._measuring = asyncio.create_task(asyncio.to_thread(self._measure), name="sizes")
 
     def _measure(self) -> dict[str, tuple[int, int]]:
         return {home: running.measure() for home, running in list(self._homes.items())}
@@ -150,6 +165,11 @@ class FleetHost:
             held = None
         if running.is_ended:
             news.ended[running.home] = running.epoch
+            if running.idle_step == "stopping" and running.has_left_something:
+                log.warning("a home is started again, since it left something", home=running.home)
+                news.awake.append(running.home.lower())
+            if running.is_refused:
+                self._refused[running.home] = asyncio.get_running_loop().time() + _REFUSED_SECONDS
         elif held is None:
             running.abandon()
         elif held.moves or held.is_full:
@@ -167,7 +187,7 @@ class FleetHost:
         """Stop a home that nobody needs, at the next look after routers were told to wake it first."""
         if running.is_starting:
             self._keep_active(running)
-        due = running.find_next_due()
+        due = running.find_next_due(early=self._waiting > 0 or running.idle_step == "announced")
         if running.idle_step == "announced":
             if due is not None and is_asleep:
                 running.idle_step = "stopping"
@@ -179,6 +199,7 @@ class FleetHost:
         if is_asleep and running.idle_step != "stopping":
             news.awake.append(running.home.lower())
         elif due is not None and running.idle_step == "active":
+            self._waiting -= 1
             running.idle_step = "announced"
             news.asleep[running.home] = running.epoch, due
 
@@ -186,16 +207,24 @@ class FleetHost:
         running.active_until = asyncio.get_running_loop().time() + _ACTIVE_SECONDS
 
     async def _take_free(self) -> None:
-        options = self._options
-        starting = sum(running.is_starting for running in self._homes.values())
-        room = min(options.most - len(self._homes), STARTS_AT_ONCE - starting)
-        if room <= 0:
+        places = self._options.most - len(self._homes)
+        room = min(places, STARTS_AT_ONCE - sum(running.is_starting for running in self._homes.values()))
+        if room <= 0 < places:
             return
-        free = [home for home in await self._tables.find_free(options.name) if home not in self._homes]
-        for home in free[:room]:
+        refused = {home for home, until in self._refused.items() if until > asyncio.get_running_loop().time()}
+        free = await self._tables.find_free(self._options.name)
+        free = [home for home in free if home not in self._homes and home not in refused]
+        stopping = sum(running.idle_step != "active" for running in self._homes.values())
+        self._waiting = len(free) - places - stopping
+        if room > 0 and free:
+            await self._take(free[:room])
+
+    async def _take(self, homes: list[str]) -> None:
+        options = self._options
+        for home in homes:
             self._ports[home] = self._find_port()
-        places = {home: f"{options.listen}:{self._ports[home]}" for home in free[:room]}
-        taken = await self._tables.take(places, options.name, self._process) if places else {}
+        places = {home: f"{options.listen}:{self._ports[home]}" for home in homes}
+        taken = await self._tables.take(places, options.name, self._process)
         for home in places.keys() - taken.keys():
             del self._ports[home]
         for home in (home for home in places if home in taken):

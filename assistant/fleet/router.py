@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-_LOOK_EVERY = 0.1
+# Whoever has waited long is looked for less often: of a thousand homes that are woken, each has to wait for its turn.
+_LOOK_EVERY, _LOOK_AT_LEAST_EVERY, _LOOKS = 0.1, 1.0, 20
 _CONNECT_SECONDS = 3.0
 # Of one connection, not of the request.
 _HOP_BY_HOP = frozenset(
@@ -76,7 +77,7 @@ class FleetRouter:
         """Return the response of the home, or a status and a text. Raises `httpx2.TransportError` if the connection
         broke after it was made."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + self._wait_seconds
+        begun = loop.time()
         while True:
             place = await self._find_place(home)
             if place is None:
@@ -93,9 +94,10 @@ class FleetRouter:
                     )
                 except (httpx2.ConnectError, httpx2.ConnectTimeout):
                     pass  # it is just starting, or its host is lost
-            if loop.time() > end:
+            waited = loop.time() - begun
+            if waited > self._wait_seconds:
                 return 503, f"{home!r} does not run now. Nothing was accepted; try again later."
-            await asyncio.sleep(_LOOK_EVERY)
+            await asyncio.sleep(max(_LOOK_EVERY, min(_LOOK_AT_LEAST_EVERY, waited / _LOOKS)))
 
     async def _find_place(self, home: str) -> HomePlace | None:
         """Return where a home is, None if there is no such home. Requests that come while PostgreSQL is asked share the
@@ -148,7 +150,8 @@ async def _pass_back(response: httpx2.Response, receive: Receive, send: Send) ->
     """Until the response ends or the client goes."""
 
     async def stream() -> None:
-        headers = _without_hops(response.headers.raw)
+        # The server adds a date of its own.
+        headers = [(name, value) for name, value in _without_hops(response.headers.raw) if name != b"date"]
         await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
         async for data in response.aiter_raw():
             await send({"type": "http.response.body", "body": data, "more_body": True})

@@ -60,9 +60,11 @@ class RunningHome:
         self.is_leaving = False
         self.idle_step: Literal["active", "announced", "stopping"] = "active"  # routers are told before it is stopped
         self.active_until = 0.0  # by the loop's clock: whoever woke it may still come
+        self.is_refused = False  # it cannot be restored here: its copy is damaged, or there is no room
         self._is_restarting = False
         self._begun_at, self._has_listened = time.time_ns(), False
         self._serving: BaseProcess | None = None
+        self._pid, self._exit_code = 0, 0  # of the newest process
         self._is_closing = False
         self._task = asyncio.create_task(self._run(), name=f"home {home}")
 
@@ -107,11 +109,18 @@ class RunningHome:
             log.warning("the replica of a home has another owner; it is restored", home=self.home)
             self._serving.kill()
 
-    def find_next_due(self) -> datetime | None:
-        """Return when it has something to do next, None while somebody needs it."""
+    def find_next_due(self, *, early: bool) -> datetime | None:
+        """Return when it has something to do next, None while somebody needs it. `early`: also if nobody has for some
+        seconds only."""
         if self._serving is None or asyncio.get_running_loop().time() < self.active_until:
             return None
-        return read_idle_note(self.folder, self._serving.pid or 0)
+        note = read_idle_note(self.folder, self._pid)
+        return note.next_due if note is not None and (note.lasts or early) else None
+
+    @property
+    def has_left_something(self) -> bool:
+        """Return whether it ended before it did all that it had accepted, or without saying that it has."""
+        return self._exit_code != 0 or read_idle_note(self.folder, self._pid) is None
 
     def take_quota(self, quota: Quota) -> bool:
         """Ask it to stop if the quota has changed; it is started again with the new one. Return whether it has."""
@@ -125,8 +134,7 @@ class RunningHome:
 
     def measure(self) -> tuple[int, int]:
         """Return its memory, and the size of its folder, in bytes. Called in a worker thread."""
-        serving = self._serving
-        return measure_memory(serving.pid or 0) if serving is not None else 0, measure_folder(self.folder)
+        return measure_memory(self._pid) if self._serving is not None else 0, measure_folder(self.folder)
 
     async def wait(self) -> None:
         await asyncio.wait([self._task])
@@ -136,10 +144,12 @@ class RunningHome:
         while not self._is_closing:
             started = asyncio.get_running_loop().time()
             try:
-                await self._serve(restores=await self._prepare())
+                restores = await self._prepare()
+                await self._serve(restores=restores)
+                self.is_refused = restores and not self._is_closing and load_holder(self.folder) is None
             except (AssistantError, OSError) as error:
                 log.error("a home could not be started", home=self.home, error=str(error))
-            if self._is_closing:
+            if self._is_closing or self.is_refused:
                 return
             if self._is_restarting:
                 self._is_restarting = False
@@ -179,11 +189,13 @@ class RunningHome:
         commands = (("replica", "restore"), serve) if restores else (serve,)
         # Forked in some milliseconds, so the host's loop waits for it.
         self._serving = self._start(self._environment(self._quota), commands, self._quota.memory_mb * _MEGABYTE)
+        self._pid = self._serving.pid or 0
         try:
             if self._is_closing:
                 self._serving.terminate()
             await _wait_until_ended(self._serving)
-            log.info("a home stopped", home=self.home, code=self._serving.exitcode)
+            self._exit_code = self._serving.exitcode or 0
+            log.info("a home stopped", home=self.home, code=self._exit_code)
         finally:
             process, self._serving = self._serving, None
             process.kill()

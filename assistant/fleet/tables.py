@@ -89,7 +89,6 @@ class FleetHome:
     epoch: int  # raised by each host that takes it
     host: str  # that has it, or had it last; "" for none
     address: str  # where it can be reached there, as in "10.0.0.5:8101"
-    until: datetime  # when the lease lapses, by PostgreSQL's clock
     wanted: str  # host that it moves to; "" for none
     is_held: bool
     asleep_until: datetime | None  # None for a home that does not sleep
@@ -178,11 +177,11 @@ class FleetTables(PostgresSession):
     async def list_homes(self) -> list[FleetHome]:
         """Return all homes by name. A lease counts as held by the database's clock."""
         query = (
-            "SELECT home, epoch, host, address, until, wanted, until > clock_timestamp(), "
+            "SELECT home, epoch, host, address, wanted, until > clock_timestamp(), "
             f"CASE WHEN next_due > clock_timestamp() THEN next_due END, {_IS_FULL}, memory_mb, disk_mb, monthly_usd, "
             "memory_bytes, disk_bytes FROM nocturne_fleet_homes ORDER BY home"
         )
-        return [FleetHome(*(*row[:9], Quota(*row[9:12]), *row[12:])) for row in await self._rows(query)]
+        return [FleetHome(*(*row[:8], Quota(*row[8:11]), *row[11:])) for row in await self._rows(query)]
 
     async def find_places(self, homes: Iterable[str]) -> dict[str, HomePlace]:
         """Return where these homes are, without those that do not exist. Names are in lower case."""
@@ -203,10 +202,11 @@ class FleetTables(PostgresSession):
         )
 
     async def set_quota(self, home: str, quota: Quota) -> None:
-        """It holds from the next start of the home, which its host brings about. The folder is measured again. Raises
-        `UsageError`."""
+        """It holds from the next start of the home, which its host brings about. The folder is measured again. One that
+        was stopped, being full, is first for the host that has its folder. Raises `UsageError`."""
         changed = await self._change(
-            "UPDATE nocturne_fleet_homes SET memory_mb = %s, disk_mb = %s, monthly_usd = %s, disk_bytes = 0 "
+            "UPDATE nocturne_fleet_homes SET memory_mb = %s, disk_mb = %s, monthly_usd = %s, disk_bytes = 0, "
+            f"next_due = CASE WHEN {_IS_FULL} AND until <= clock_timestamp() THEN clock_timestamp() ELSE next_due END "
             "WHERE home = %s",
             *(quota.memory_mb, quota.disk_mb, quota.monthly_usd, home),
         )
@@ -297,7 +297,9 @@ class FleetTables(PostgresSession):
     # ------------------------------------------------------------------------------------------------------------ hosts
 
     async def announce(self, host: str, address: str) -> None:
-        """Add a host that has just started; an earlier drain of it is over."""
+        """Add a host that has just started; an earlier drain of it is over. Hosts that have long been lost are
+        forgotten."""
+        await self._change("DELETE FROM nocturne_fleet_hosts WHERE seen_at < clock_timestamp() - interval '7 days'")
         await self._change(
             "INSERT INTO nocturne_fleet_hosts (host, address, seen_at) VALUES (%s, %s, clock_timestamp()) "
             "ON CONFLICT (host) DO UPDATE SET address = excluded.address, seen_at = excluded.seen_at, "

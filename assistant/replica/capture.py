@@ -75,8 +75,6 @@ class HomeCapture:
         self._log_lengths: dict[str, int] = {}
         self._files: dict[str, _Stamp] = {}
         self._mark = b""
-        self.too_large: tuple[str, ...] = ()
-        """Workspace files that are not shipped because of their size."""
         self.has_more = False
         """Whether changed files were left for the next `read`."""
 
@@ -170,14 +168,12 @@ class HomeCapture:
     def _read_files(self) -> tuple[dict[str, bytes], tuple[str, ...]]:
         found: dict[str, _Stamp] = {}
         changed: dict[str, bytes] = {}
-        too_large = []
         self.has_more, size = False, 0
         for entry in self._list_files():
             name = Path(entry.path).relative_to(self._home).as_posix()
             try:
                 state = entry.stat(follow_symlinks=False)
                 if state.st_size > self._limits.max_bytes and name.startswith(f"{_WORKSPACE}/"):
-                    too_large.append(name)
                     continue
                 found[name] = _stamp(state)
                 if found[name] == self._files.get(name):
@@ -191,7 +187,7 @@ class HomeCapture:
             except FileNotFoundError:
                 found.pop(name, None)
         removed = tuple(name for name in self._files if name not in found)
-        self._files, self.too_large = found, tuple(too_large)
+        self._files = found
         return changed, removed
 
     def _list_files(self) -> Iterator[os.DirEntry[str]]:

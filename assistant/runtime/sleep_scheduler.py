@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from assistant.core.calendar import SleepSchedule, find_first_message_time, is_late_start, is_nap_due
@@ -126,6 +126,16 @@ class NapTrigger:
         self._last_message_seen.update((info.key, info.last_at) for info in quiet)
         return [info.key for info in quiet if self._needs_sleep_compaction(info.key)]
 
+    def find_next(self, now: datetime) -> datetime | None:
+        """Return when the first session that is full enough will have been quiet for long enough; None for none."""
+        length = timedelta(minutes=self._minutes)
+        waiting = [
+            (info.last_at + length, info.key)
+            for info in self._conversation.list_sessions()
+            if info.last_at is not None and now < info.last_at + length
+        ]
+        return min((due for due, key in waiting if self._needs_sleep_compaction(key)), default=None)
+
 
 class NightTrigger:
     """Finds the due night."""
@@ -180,6 +190,10 @@ class SleepScheduler:
     def is_night_due(self, now: datetime) -> bool:
         """Return whether a cycle is running or a night is due. Raises `StoreError`."""
         return self.is_asleep() or self._night_trigger.find_due(now) is not None
+
+    def find_next_nap(self, now: datetime) -> datetime | None:
+        """Return when the next nap is due if nobody says anything. Raises `StoreError`."""
+        return self._nap_trigger.find_next(now)
 
     def check_due(self) -> None:
         """Called at every wake-up: start a due night or nap."""

@@ -8,26 +8,36 @@ import json
 from datetime import datetime
 from pathlib import Path
 
+from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import read_own_file
 
 _FILE = "run/idle.json"
 
 
-def write_idle_note(home: Path, process: int, next_due: datetime | None) -> None:
+@dataclass(frozen=True, slots=True)
+class IdleNote:
+    """Nobody needs the daemon now."""
+
+    next_due: datetime
+    lasts: bool  # for as long as it was told; otherwise for some seconds, so it is stopped only for one that waits
+
+
+def write_idle_note(home: Path, process: int, note: IdleNote | None) -> None:
     """Write the note; with None, remove it. Raises `OSError`."""
     path = home / _FILE
-    if next_due is None:
+    if note is None:
         path.unlink(missing_ok=True)
         return
     fresh = path.with_name(f"{path.name}.new")
-    fresh.write_text(json.dumps({"process": process, "next_due": next_due.isoformat()}))
+    fresh.write_text(json.dumps({"process": process, "next_due": note.next_due.isoformat(), "lasts": note.lasts}))
     fresh.replace(path)
 
 
-def read_idle_note(home: Path, process: int) -> datetime | None:
-    """Return when this process has something to do next; None without a note of it."""
+def read_idle_note(home: Path, process: int) -> IdleNote | None:
+    """Return what this process noted; None if it did not."""
     try:
         note = json.loads(read_own_file(home / _FILE))
-        return datetime.fromisoformat(note["next_due"]) if note["process"] == process else None
+        found = IdleNote(datetime.fromisoformat(note["next_due"]), bool(note["lasts"]))
+        return found if note["process"] == process else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -12,7 +12,7 @@ from assistant.core.bridge_api import NETWORK_NAMES
 from assistant.core.calendar import next_time_of_day
 from assistant.core.errors import StoreError
 from assistant.core.logger import get_logger
-from assistant.service.idle_note import write_idle_note
+from assistant.service.idle_note import IdleNote, write_idle_note
 from assistant.wire.app import App
 from assistant.wire.stores import lateness_policy
 
@@ -23,6 +23,8 @@ _MOST_SECONDS_BETWEEN_LOOKS, _LOOKS = 5.0, 10
 _LONGEST_SLEEP = timedelta(days=1)
 # A start takes some seconds.
 _AHEAD = timedelta(seconds=8)
+# Unused for so long, it may be stopped for a home that waits. What woke it may be slow to come.
+_PAUSE, _FIRST_PAUSE = timedelta(seconds=10), timedelta(minutes=1)
 
 
 class IdleWatch:
@@ -34,8 +36,9 @@ class IdleWatch:
         self._home = app.settings.home.path
         self._for = timedelta(minutes=minutes)
         self._needed_at = self._now()
-        self._is_noted = False
         self._next_due: datetime | None = None
+        self._has_looked, self._was_used = False, False  # since the start
+        self._noted: IdleNote | None = None
 
     async def run(self) -> NoReturn:
         """Write the note and keep it current, until cancelled. A failure leaves the last note, and is logged."""
@@ -43,51 +46,62 @@ class IdleWatch:
         while True:
             await asyncio.sleep(min(_MOST_SECONDS_BETWEEN_LOOKS, self._for.total_seconds() / _LOOKS))
             try:
-                self._note(self._find_next_needed())
+                self._note(self._find_note())
             except (StoreError, OSError) as error:
                 log.error("nobody can tell whether the assistant is needed", error=str(error))
 
-    def _find_next_needed(self) -> datetime | None:
+    def end(self) -> None:
+        """Take the note back if something that was accepted while the daemon was asked to stop was left for its next
+        start: that follows at once then. Nothing is accepted any more."""
+        if self._app.stores.requests.has_unanswered():
+            write_idle_note(self._home, os.getpid(), None)
+
+    def _find_note(self) -> IdleNote | None:
         """Return when it is next needed, None for now."""
         now = self._now()
-        nap_minutes = self._app.settings.values.sleep.nap_minutes
-        quiet = max(self._for, timedelta(minutes=nap_minutes + 1 if nap_minutes else 0))
         next_due = min(self._find_due(now), default=None)
         # What was due has just been done, or something was planned: it may lead to more.
-        changed, self._next_due = next_due != self._next_due, next_due
-        if changed or self._is_needed():
+        is_used = self._is_used() or (self._has_looked and next_due != self._next_due)
+        self._next_due, self._has_looked = next_due, True
+        self._was_used |= is_used
+        if is_used or self._is_needed():
             self._needed_at = now
-        if now - self._needed_at < quiet or (next_due is not None and next_due - now < self._for + _AHEAD):
-            return None
-        longest = now + _LONGEST_SLEEP
-        return longest if next_due is None else min(longest, next_due - _AHEAD)
+        unused = now - self._needed_at
+        longest = self._needed_at + _LONGEST_SLEEP
+        due = longest if next_due is None else min(longest, next_due - _AHEAD)
+        lasts = unused >= self._for and due - now >= self._for
+        pause = _PAUSE if self._was_used else _FIRST_PAUSE
+        return IdleNote(due, lasts) if lasts or (unused >= pause and due - now >= _PAUSE) else None
 
-    def _note(self, next_due: datetime | None) -> None:
-        if next_due is None and not self._is_noted:
+    def _note(self, note: IdleNote | None) -> None:
+        if note == self._noted:
             return
-        write_idle_note(self._home, os.getpid(), next_due)
-        self._is_noted = next_due is not None
+        write_idle_note(self._home, os.getpid(), note)
+        self._noted = note
 
     def _find_due(self, now: datetime) -> Iterator[datetime]:
-        """Reminders and schedules, the night, briefs."""
+        """Reminders and schedules, the night, a nap, briefs."""
         settings = self._app.settings
         lateness, values = lateness_policy(settings), settings.values
         if (at := lateness.wake_at(self._app.stores.jobs.next_due_at(), now)) is not None:
             yield at
         if values.sleep.at:
             yield next_time_of_day(values.sleep.at, settings.zone, now)
+        if (nap_at := self._app.sleep.scheduler.find_next_nap(now)) is not None:
+            yield nap_at
         for time_of_day in (values.brief.morning, values.brief.evening):
             if time_of_day:
                 yield lateness.next_allowed(next_time_of_day(time_of_day, settings.zone, now))
+
+    def _is_used(self) -> bool:
+        app = self._app
+        return app.web.is_asked() or app.terminal.is_attached() or app.running_turns.any_running
 
     def _is_needed(self) -> bool:
         app = self._app
         turns = app.running_turns
         return (
             any(getattr(app.settings.values, name).enabled for name in NETWORK_NAMES)
-            or app.web.is_asked()
-            or app.terminal.is_attached()
-            or turns.any_running
             or bool(turns.unsaved or turns.backoff.sessions or turns.waiting_sessions())
             or app.sleep.scheduler.is_asleep()
             or app.backup_scheduler.is_running()

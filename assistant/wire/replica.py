@@ -52,7 +52,7 @@ def attach_replica(app: App) -> Replicator | None:
     from assistant.replica.options import ReplicaOptions
     from assistant.replica.service import Replicator
 
-    cipher = _cipher(settings)
+    cipher = make_cipher(settings)
     limits = FileLimits(secrets=cipher.encrypt is not None, max_bytes=replica.file_megabytes * _MEGABYTE)
     replicator = Replicator(
         settings.home.path,
@@ -112,10 +112,10 @@ def build_replica_reader(settings: Settings, database: ReplicaDatabase) -> Repli
     from assistant.wire.checks import build_restorer
 
     bases = open_bases(settings, database)
-    return ReplicaReader(database, bases, _cipher(settings), build_restorer(settings))
+    return ReplicaReader(database, bases, make_cipher(settings), build_restorer(settings))
 
 
-def _cipher(settings: Settings) -> Cipher:
+def make_cipher(settings: Settings) -> Cipher:
     """Raises `SettingsError` if the key is no age identity."""
     from assistant.archive.encryption import IDENTITY_PREFIX, change_with_age
     from assistant.replica.shipment import Cipher

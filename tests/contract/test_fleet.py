@@ -4,54 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
-import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import httpx
 import psycopg
 import pytest
-from structlog.testing import capture_logs
 
 from assistant.core.errors import UsageError
-from assistant.fleet.host import STARTS_AT_ONCE, FleetHost, HostOptions
 from assistant.fleet.router import FleetRouter
 from assistant.fleet.tables import FleetTables, HomePlace, Quota
-from assistant.replica.postgres import ReplicaDatabase
 from tests.support.command_line import FinishedCommand, run_in_process
-from tests.support.postgres import Postgres, run_postgres
-from tests.support.wire import SOCKET, Wire
+from tests.support.fleet_tables import hosts, server, url
 
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[Postgres]:
-    with run_postgres() as running:
-        yield running
-
-
-@pytest.fixture
-def url(server: Postgres) -> str:
-    return server.new_database()
-
-
-@pytest.fixture
-async def hosts(url: str) -> AsyncIterator[tuple[FleetTables, FleetTables]]:
-    """Two connections, as of two hosts: m1 and m2. The fleet has the home alice."""
-    first, second = FleetTables(url), FleetTables(url)
-    database = ReplicaDatabase(url, "alice")
-    await database.prepare()
-    await database.aclose()
-    await first.prepare()
-    await first.announce("m1", "10.0.0.1")
-    await first.announce("m2", "10.0.0.2")
-    assert await first.add("alice") and not await first.add("alice")
-    yield first, second
-    await first.aclose()
-    await second.aclose()
+__all__ = ["hosts", "server", "url"]
 
 
 async def _take(tables: FleetTables, home: str, host: str, process: str, address: str) -> int | None:
@@ -60,10 +27,10 @@ async def _take(tables: FleetTables, home: str, host: str, process: str, address
     return held.epoch if held is not None else None
 
 
-def _let_lapse(url: str, table: str = "homes", column: str = "until") -> None:
+def _let_lapse(url: str, table: str = "homes", column: str = "until", seconds: int = 20) -> None:
     """As if the lease, or more than it, had passed since."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"UPDATE nocturne_fleet_{table} SET {column} = {column} - interval '20 seconds'")  # type: ignore[arg-type]
+        connection.execute(f"UPDATE nocturne_fleet_{table} SET {column} = {column} - interval '{seconds} seconds'")  # type: ignore[arg-type]
 
 
 async def test_of_two_hosts_one_takes_a_home_and_a_lapsed_lease_is_taken(
@@ -133,7 +100,13 @@ async def test_a_home_moves_to_a_host_that_is_alive_and_to_any_other_if_that_is_
     assert await _take(second, "alice", "m2", "p2", "b") is None
     await second.withdraw("m1")
     assert await second.find_free("m2") == []
+    # A host that was lost is shown, and forgotten a week later.
+    _let_lapse(url, "hosts", "seen_at", 86_400)
+    await second.announce("m3", "10.0.0.3")
+    assert [(host.host, host.is_alive) for host in await second.list_hosts()] == [("m2", False), ("m3", True)]
+    _let_lapse(url, "hosts", "seen_at", 7 * 86_400)
     await second.announce("m2", "10.0.0.2")
+    assert [host.host for host in await second.list_hosts()] == ["m2"]
     assert await _take(second, "alice", "m2", "p2", "b") == 3
     with pytest.raises(UsageError, match="no host 'm1'"):
         await second.want("alice", "m1")
@@ -172,7 +145,7 @@ async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_
     assert held.is_full and held.quota.disk_mb == 1 and places["alice"].is_full
     assert await second.release({"alice": 2}, "p2") and await second.find_free("m2") == []
     await first.set_quota("alice", Quota(disk_mb=2))
-    assert await second.find_free("m2") == ["alice"]
+    assert await second.find_free("m2") == ["alice"] and await first.find_free("m1") == []
 
 
 async def test_of_homes_that_wait_the_longest_is_first_and_those_of_a_lost_host_do_not_wait_for_ever(
@@ -231,95 +204,6 @@ async def test_requests_for_a_thousand_homes_that_sleep_wake_them_with_few_quest
     await tables.aclose()
 
 
-async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(tmp_path: Path, url: str) -> None:
-    """The homes are processes that only sleep; each counts as started when it listens. All are started once, one
-    too that PostgreSQL gave to this host while its answer was lost."""
-    homes = STARTS_AT_ONCE + 3
-    tables, started = FleetTables(url), list[Path]()
-    database = ReplicaDatabase(url, "home")
-    await database.prepare()
-    await database.aclose()
-    await tables.prepare()
-    for number in range(homes):
-        await tables.add(f"home{number}")
-
-    def start(environment: Mapping[str, str], commands: Sequence[Sequence[str]], memory_bytes: int) -> BaseProcess:
-        process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
-        process.start()
-        started.append(Path(environment["folder"]))
-        return process
-
-    options = HostOptions(
-        *("m1", tmp_path, "127.0.0.1", 20_000, homes, lambda home, folder, port, quota: {"folder": str(folder)}, 0.0)
-    )
-    stop = asyncio.Event()
-    running = asyncio.create_task(FleetHost(tables, options, partial(ReplicaDatabase, url), start).run(stop))
-    listening, most = 0, 0
-    while listening < homes:
-        await asyncio.sleep(0.02)
-        if len(started) == STARTS_AT_ONCE and not listening:
-            with psycopg.connect(url, autocommit=True) as connection:
-                connection.execute(
-                    "UPDATE nocturne_fleet_homes h SET process = o.process, host = 'm1', epoch = h.epoch + 1, "
-                    "until = o.until FROM nocturne_fleet_homes o WHERE o.home = 'home0' AND h.home = %s",
-                    (f"home{homes - 1}",),
-                )
-                # The owner of one that cannot be read keeps none of the others waiting.
-                connection.execute(
-                    "INSERT INTO nocturne_homes (home, epoch, holder, machine) VALUES ('home0', 1, 'somebody', 'm1')"
-                )
-            (started[0] / "run").mkdir(parents=True)
-            (started[0] / "run" / "replica.json").write_text("{")
-        if len(started) > listening:
-            most = max(most, len(started) - listening)
-            if len(started) - listening == min(STARTS_AT_ONCE, homes - listening):
-                (started[listening] / "run").mkdir(parents=True, exist_ok=True)
-                (started[listening] / "run" / "control.sock").touch()
-                listening += 1
-        assert not running.done()
-    names = [f"home{number}" for number in range(homes)]
-    assert most == STARTS_AT_ONCE and sorted(folder.name for folder in started) == names
-    assert {folder.name for folder in started[:STARTS_AT_ONCE]} == {*names[:STARTS_AT_ONCE]}
-    stop.set()
-    await running
-    await tables.aclose()
-
-
-async def test_a_host_waits_for_a_server_that_does_not_answer_yet_and_again_when_it_stops_answering(
-    tmp_path: Path, server: Postgres, url: str
-) -> None:
-    tables, said = FleetTables(url), list[str]()
-    await tables.prepare()
-    there, wire = FleetTables(url.replace(str(server.folder), str(tmp_path))), Wire(server.folder / SOCKET)
-    waiting = asyncio.create_task(there.wait_until_there(said.append))
-    while not said:
-        await asyncio.sleep(0.01)
-        assert not waiting.done()
-    assert "tried again until it answers" in said[0]
-    stop = asyncio.Event()
-    async with await asyncio.start_unix_server(wire.connect, str(tmp_path / SOCKET)):
-        await waiting
-        await there.aclose()
-    (tmp_path / SOCKET).unlink(missing_ok=True)
-    options = HostOptions("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda *_: {}, 0.0)
-    host = FleetHost(there, options, partial(ReplicaDatabase, url), lambda *_: pytest.fail("there are no homes"))
-    running = asyncio.create_task(host.run(stop))
-    with capture_logs() as logs:
-        while not logs:
-            await asyncio.sleep(0.01)
-            assert not running.done()
-    assert not await tables.list_hosts()
-    async with await asyncio.start_unix_server(wire.connect, str(tmp_path / SOCKET)):
-        while not await tables.list_hosts():
-            await asyncio.sleep(0.01)
-            assert not running.done()
-        stop.set()
-        await running
-        assert not await tables.list_hosts()
-        await there.aclose()
-    await tables.aclose()
-
-
 def test_the_commands_say_what_there_is(tmp_path: Path, url: str) -> None:
     def fleet(*words: str, **settings: str) -> FinishedCommand:
         return run_in_process(tmp_path / "home", "fleet", *words, **{"ASSISTANT_REPLICA__URL": url, **settings})
@@ -343,8 +227,14 @@ def test_the_commands_say_what_there_is(tmp_path: Path, url: str) -> None:
     metrics = fleet("status", "--metrics").out
     assert 'nocturne_fleet_homes{state="lost"} 1.0' in metrics
     assert fleet("add", "carol", "--disk", "1000").out == "Added carol.\n" and fleet("remove", "carol").returncode == 0
-    assert "no longer in the fleet" in fleet("remove", "alice").out
+    assert "where ASSISTANT_REPLICA__HOME_NAME is alice" in fleet("remove", "alice").out
     assert fleet("remove", "alice").returncode == 2
     assert "There is no replica" in fleet("add", "bob", ASSISTANT_REPLICA__URL="").err
+    # What would stop each home stops the host, before it takes any.
+    host = ("host", "--folder", str(tmp_path / "homes"), "--listen")
+    exposed = fleet(*host, "192.0.2.1:8500")
+    assert exposed.returncode == 2 and "beyond this machine without encryption" in exposed.err
+    assert "is no age identity" in fleet(*host, "127.0.0.1:8500", ASSISTANT_REPLICA__KEY="a passphrase").err
+    assert not (tmp_path / "homes").exists()
     assert fleet("status", ASSISTANT_REPLICA__URL="").out.startswith("There is no fleet: replica.url is not set.")
     assert not (tmp_path / "home").exists()

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from socket import create_server
 from tempfile import TemporaryDirectory
@@ -21,6 +21,7 @@ from typing import Any
 import httpx
 
 from tests.fleet.clock import shifted_clock
+from tests.fleet.disks import can_mount, small_disk
 from tests.support.command_line import FinishedCommand, command_environment, run_in_process
 from tests.support.postgres import PostgresPair, run_postgres_pair
 from tests.support.wire import WireThread
@@ -65,9 +66,11 @@ class Machine:
 class Machines:
     """The machines, by their names, and the commands of who operates them."""
 
-    def __init__(self, folder: Path, pair: PostgresPair, homes: int) -> None:
-        self.folder, self.pair = folder, pair
+    def __init__(self, folder: Path, pair: PostgresPair, homes: int, *, wired: bool = True) -> None:
+        """`wired`: what reaches PostgreSQL goes through wires that can be cut."""
+        self.folder, self.pair, self._wired = folder, pair, wired
         self.homes = [f"home{number}" for number in range(1, homes + 1)]
+        self._seconds = SECONDS + 5 * homes
         self.settings: dict[str, Any] = {
             "ASSISTANT_REPLICA__URL": pair.new_database(),
             "ASSISTANT_REPLICA__TIMEOUT_SECONDS": "10",
@@ -88,7 +91,7 @@ class Machines:
     def run(self, *words: str) -> FinishedCommand:
         return run_in_process(self.folder / "operator", "fleet", *words, **self.settings)
 
-    def start(self, name: str, clock: int = 0) -> None:
+    def start(self, name: str, *options: str, clock: int = 0) -> None:
         """Start a host, or a router. `clock`: by how many seconds its clock is wrong."""
         words: tuple[str, ...] = ("route", "--listen", self.router_addresses.get(name, ""))
         if name not in ROUTERS:
@@ -96,10 +99,10 @@ class Machines:
             words = ("host", "--name", name, "--folder", str(self.folder / name), "--domain", "example.org")
             words += ("--listen", f"127.0.0.1:{port}")
         more = shifted_clock(self.folder, clock) if clock else {}
-        if name not in ROUTERS:
+        if self._wired:
             more["ASSISTANT_REPLICA__URL"] = self._url_through_wires(name)
         environment = command_environment(self.folder / "operator", **{**self.settings, **more})
-        self.running[name] = Machine(words, environment, self.folder / f"{name}.log")
+        self.running[name] = Machine((*words, *options), environment, self.folder / f"{name}.log")
 
     def _url_through_wires(self, name: str) -> str:
         servers = [self.pair.primary.socket, self.pair.standby.socket]
@@ -129,9 +132,12 @@ class Machines:
         report = json.loads(self.run("status", "--json").out)
         return {home["home"]: home["host"] for home in report["homes"]}
 
+    def find_other_host(self, name: str) -> str:
+        return next(other for other in sorted(self.running) if other not in {*ROUTERS, name})
+
     def wait_until_held(self, without: str = "") -> None:
         """Until hosts have all homes, and the lost host `without` none."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + self._seconds
         while self.run("status").returncode or without in self.places().values():
             assert time.monotonic() < deadline, self.run("status").out
             time.sleep(_LOOK_EVERY)
@@ -164,10 +170,18 @@ class Machines:
 
 
 @contextmanager
-def run_machines(hosts: int, homes: int) -> Iterator[Machines]:
-    """The fleet, with homes that answer."""
-    with TemporaryDirectory(prefix="fleet") as folder, run_postgres_pair() as pair:
+def run_machines(hosts: int, homes: int, *, small_disks: bool = False) -> Iterator[Machines]:
+    """The fleet, with homes that answer. `small_disks`: of hosts and servers, to be filled, where that is possible."""
+    disk = small_disk if small_disks and can_mount() else lambda folder: nullcontext()
+    with (
+        TemporaryDirectory(prefix="fleet") as folder,
+        run_postgres_pair(disk=disk, connections=100 + homes) as pair,
+        ExitStack() as disks,
+    ):
         machines = Machines(Path(folder), pair, homes)
+        for number in range(1, hosts + 1):
+            (Path(folder) / f"m{number}").mkdir()
+            disks.enter_context(disk(Path(folder) / f"m{number}"))
         try:
             for name in (*ROUTERS, *(f"m{number}" for number in range(1, hosts + 1))):
                 machines.start(name)

@@ -25,6 +25,7 @@ from tests.fleet.machines import run_machines
 from tests.fleet.people import Person
 
 _DAY = 24 * 60
+_MESSAGES = 20  # to each home, before it is measured
 _OWN = ("Private_Clean:", "Private_Dirty:")
 # Share of the day's conversations that begin in each hour.
 _HOURS = (1, 1, 0, 0, 0, 1, 3, 6, 6, 5, 4, 4, 6, 5, 4, 4, 5, 6, 8, 9, 9, 7, 4, 2)
@@ -162,7 +163,7 @@ def measure(homes: int) -> list[str]:
         people = [Person(machines, home) for home in machines.homes]
         for person in people:
             person.start()
-        while any(len(person.acknowledged) < 20 for person in people):
+        while any(len(person.acknowledged) < _MESSAGES for person in people):
             time.sleep(0.5)
         for person in people:
             person.leave()

@@ -1,10 +1,11 @@
-"""A thousand homes of one host that are woken at the same moment: what the host does with them.
+"""A thousand homes of one host that are woken at the same moment, each by somebody who writes to it through a router.
 
-python -m tests.fleet.wake                        1,000 homes, 40 of them real
-python -m tests.fleet.wake --homes 200 --real 8
+python -m tests.fleet.wake                        1,000 homes, of which 60 may run at once
+python -m tests.fleet.wake --homes 100 --most 20
 
-Real homes are what a fleet starts; each has somebody who waits for an answer through a router. The others are processes
-that listen at once and have nothing to do, so that the host only decides about them.
+Every home is real. One is made by a host and talked to; the others are copies of it, on the disk and in PostgreSQL, as
+if each had been used and stopped before. Everything is served when each message is acknowledged and answered, and each
+home sleeps again; then every home is read, and verified.
 """
 
 from __future__ import annotations
@@ -12,189 +13,182 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import multiprocessing
 import os
 import resource
+import shutil
 import time
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from functools import partial
-from multiprocessing.process import BaseProcess
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import httpx
 import psycopg
 
-from assistant.cli.fleet_home import prepare_forking, start_home
-from assistant.fleet.host import STARTS_AT_ONCE, FleetHost, HostOptions
-from assistant.fleet.router import FleetRouter
-from assistant.fleet.tables import FleetTables, Quota
-from assistant.replica.postgres import ReplicaDatabase
-from assistant.service.idle_note import write_idle_note
-from tests.support.command_line import command_environment
+from tests.fleet.machines import TOKEN, Machines
+from tests.support.command_line import run_in_process
 from tests.support.postgres import run_postgres_pair
 
-_IDLE_MINUTES = 0.2
-_SECONDS = 1800.0
-_TOKEN = "a token of this fleet"
+_IDLE_MINUTES = "0.3"
+_WAIT_SECONDS = "600"
+_EARLIER = 20
+_TELL_EVERY = 50
+_TEXT = "remember that the parcel is in the hall"
 
 
-class Herd:
-    """The homes of one host, and when each was started."""
-
-    def __init__(self, folder: Path, url: str, names: Sequence[str], real: frozenset[str]) -> None:
-        self.folder, self.url, self.names, self.real = folder, url, names, real
-        self.started: dict[str, float] = {}
-        self.all_started = asyncio.Event()
-        self.twice: list[str] = []
-        self.most = 0  # that loaded at once
-
-    def environment(self, home: str, folder: Path, port: int, quota: Quota) -> Mapping[str, str]:
-        settings = {
-            "REPLICA__URL": self.url,
-            "REPLICA__HOME_NAME": home,
-            "REPLICA__ON_FAILURE": "refuse",
-            "REPLICA__TIMEOUT_SECONDS": "60",
-            "WEB__PORT": str(port),
-            "WEB__TOKEN": _TOKEN,
-            "WEB__HOSTS": json.dumps([f"{home}.example.org"]),
-            "WEB__BEHIND_PROXY": "true",
-            "LOG__LEVEL": "error",
-            "SLEEP__AT": "",
-            "SLEEP__NAP_MINUTES": "0",
-            "BACKUP__AT": "",
-        }
-        return command_environment(folder, **{f"ASSISTANT_{name}": value for name, value in settings.items()})
-
-    def start(
-        self, environment: Mapping[str, str], commands: Sequence[Sequence[str]], memory_bytes: int
-    ) -> BaseProcess:
-        folder = Path(environment["ASSISTANT_HOME"])
-        if folder.name in self.started:
-            self.twice.append(folder.name)
-        self.started[folder.name] = time.monotonic()
-        if len(self.started) == len(self.names):
-            self.all_started.set()
-        self.most = max(self.most, sum(not (self.folder / name / "run/control.sock").exists() for name in self.started))
-        if folder.name in self.real:
-            return start_home(environment, commands, memory_bytes, hides=False)
-        process = multiprocessing.get_context("fork").Process(target=_listen, args=(folder,))
-        process.start()
-        return process
-
-
-def _listen(folder: Path) -> None:
-    """A home that nobody needs, as the host sees it."""
-    (folder / "run").mkdir(parents=True, exist_ok=True)
-    write_idle_note(folder, os.getpid(), datetime.now(UTC) + timedelta(hours=1))
-    (folder / "run" / "control.sock").touch()
-    time.sleep(_SECONDS)
-
-
-async def wake_all(homes: int, real: int) -> list[str]:
+def wake(homes: int, most: int) -> list[str]:
     """Return what was measured, line by line."""
-    prepare_forking()
-    names = [f"home{number:04}" for number in range(homes)]
-    every = homes // real
-    with TemporaryDirectory(prefix="fleet") as folder, run_postgres_pair() as pair:
-        herd = Herd(Path(folder), pair.new_database(), names, frozenset(names[::every][:real]))
-        tables, asking = FleetTables(herd.url), FleetTables(herd.url)
-        database = ReplicaDatabase(herd.url, "home")
-        await database.prepare()
-        await database.aclose()
-        await tables.prepare()
-        options = HostOptions("m1", Path(folder), "127.0.0.1", 30_000, homes, herd.environment, _IDLE_MINUTES)
-        host_tables = FleetTables(herd.url)
-        host = FleetHost(host_tables, options, partial(ReplicaDatabase, herd.url), herd.start)
-        stop = asyncio.Event()
-        running = asyncio.create_task(host.run(stop))
+    with TemporaryDirectory(prefix="fleet") as folder, run_postgres_pair(connections=2 * most + 50) as pair:
+        machines = Machines(Path(folder), pair, 1, wired=False)
+        machines.start("router", "--wait", _WAIT_SECONDS)
+        machines.start("m1", "--idle", _IDLE_MINUTES, "--most", str(most))
         try:
-            return await _measure(herd, tables, FleetRouter(asking, _SECONDS, None))
+            machines.wait_until_answered()
+            _talk(machines)
+            _wait_until_asleep(machines)
+            print(f"Copying a home {homes} times ...", flush=True)
+            names = _copy(machines, homes)
+            print("Waking all ...", flush=True)
+            begun = time.monotonic()
+            waits = sorted(asyncio.run(_say_to_all(machines, names)))
+            acknowledged = time.monotonic() - begun
+            print(f"All were acknowledged after {acknowledged:.0f} s.", flush=True)
+            machines.homes = names
+            _wait_until_asleep(machines)
+            slept = time.monotonic() - begun
+            copies = _count_new_copies(machines)
+            again = (machines.folder / "m1.log").read_text().count("it left something")
         finally:
-            stop.set()
-            await running
-            for each in (tables, asking, host_tables):
-                await each.aclose()
-
-
-async def _measure(herd: Herd, tables: FleetTables, router: FleetRouter) -> list[str]:
-    print("Making the real homes ...", flush=True)
-    for home in sorted(herd.real):
-        await tables.add(home)
-    await asyncio.gather(*(_say(router, home, "hello") for home in herd.real))
-    await _wait_until_asleep(tables, len(herd.real))
-    with psycopg.connect(herd.url, autocommit=True) as connection:
-        for home in herd.names:
-            connection.execute(
-                "INSERT INTO nocturne_fleet_homes (home, host, next_due) VALUES (%s, 'm1', now() + interval '1 hour') "
-                "ON CONFLICT DO NOTHING",
-                (home,),
-            )
-        herd.started.clear()
-        for home in herd.real:
-            (herd.folder / home / "run" / "control.sock").unlink(missing_ok=True)
-        before = _read_costs(connection)
-        print(f"Waking {len(herd.names)} homes ...", flush=True)
-        woken = time.monotonic()
-        await tables.wake(herd.names)
-        waits = sorted(await asyncio.gather(*(_say(router, home, "hello again") for home in herd.real)))
-        await herd.all_started.wait()
-        taken = time.monotonic() - woken
-        processor, transactions = (after - was for after, was in zip(_read_costs(connection), before, strict=True))
-    order = sorted(herd.started, key=lambda home: herd.started[home])
-    late = max(abs(order.index(home) - herd.names.index(home)) for home in herd.names)
+            machines.stop()
+        print("Reading and verifying all ...", flush=True)
+        faults = [fault for name in names for fault in _find_faults(machines, name)]
     return [
-        f"{len(herd.names)} homes, {len(herd.real)} of them real, at most {STARTS_AT_ONCE} loading at once",
-        f"all were started in        {taken:.1f} s, {len(herd.names) / taken:.1f} a second",
-        f"loaded at once, at most    {herd.most}",
-        f"started twice              {len(herd.twice)}",
-        f"farthest from its turn     {late} places",
-        f"answer to a message after  {waits[0]:.1f} to {waits[-1]:.1f} s, median {waits[len(waits) // 2]:.1f} s",
-        f"host and router            {processor:.1f} s of one processor",
-        f"transactions               {transactions:.0f}, {transactions / taken:.0f} a second",
-        f"load                       {os.getloadavg()[0]:.1f}",
+        f"homes                    {homes}, at most {most} at once",
+        f"acknowledged after       {waits[0]:.1f} to {waits[-1]:.0f} s, median {waits[len(waits) // 2]:.0f} s",
+        f"homes a second           {homes / acknowledged:.2f}",
+        f"all sleep again after    {slept:.0f} s",
+        f"new whole copies         {copies}",
+        f"started again at once    {again}",
+        f"processor, all processes {_processor_seconds():.0f} s",
+        f"faults                   {len(faults)}",
+        f"load                     {os.getloadavg()[2]:.0f}",
+        *faults[:20],
     ]
 
 
-def _read_costs(connection: psycopg.Connection[tuple[int, ...]]) -> tuple[float, float]:
-    """Processor seconds of this process, and transactions of the database."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    row = connection.execute(
-        "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
-    ).fetchone()
-    assert row is not None
-    return used.ru_utime + used.ru_stime, float(row[0])
+def _talk(machines: Machines) -> None:
+    with machines.client(machines.homes[0]) as client:
+        for number in range(_EARLIER):
+            while client.post("/v1/messages", json=_message(f"earlier {number}")).status_code != 202:
+                time.sleep(1)
 
 
-async def _say(router: FleetRouter, home: str, text: str) -> float:
-    """Return after how many seconds it was acknowledged."""
+def _message(text: str) -> dict[str, str]:
+    return {"text": text, "external_id": text}
+
+
+def _copy(machines: Machines, homes: int) -> list[str]:
+    """Copy the first home until there are so many; return their names."""
+    first, *others = (f"home{number}" for number in range(1, homes + 1))
+    for name in others:
+        _copy_folder(machines.folder / "m1" / first, machines.folder / "m1" / name)
+    with psycopg.connect(machines.settings["ASSISTANT_REPLICA__URL"], autocommit=True) as connection:
+        for table in ("nocturne_homes", "nocturne_changes", "nocturne_bases", "nocturne_fleet_homes"):
+            found = connection.execute(
+                "SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute "
+                "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attname <> 'home'",
+                (table,),
+            ).fetchone()
+            assert found is not None
+            columns = str(found[0])
+            copy = f"INSERT INTO {table} (home, {columns}) SELECT name, {columns} FROM {table}, unnest(%s::text[]) name"
+            connection.execute(f"{copy} WHERE home = %s", (others, first))  # type: ignore[arg-type]
+        connection.execute("UPDATE nocturne_fleet_homes SET next_due = now() + interval '1 hour'")
+    return [first, *others]
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    """With the times of its files, and the note of a clean stop as if it had been made for the copy."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.sock"))
+    note = target / "run" / "replica-resume.json"
+    remembered: dict[str, Any] = json.loads(note.read_text())
+    for kind in ("databases", "files"):
+        for name, stamp in remembered[kind].items():
+            remembered[kind][name] = [*stamp[:2], (target / name).stat().st_ino]
+    note.write_text(json.dumps(remembered))
+
+
+async def _say_to_all(machines: Machines, names: list[str]) -> list[float]:
+    """Return after how many seconds each was acknowledged."""
+    address = f"http://{machines.router_addresses['router']}"
+    async with httpx.AsyncClient(base_url=address, timeout=None, limits=httpx.Limits()) as client:
+        saying = [asyncio.create_task(_say(client, name)) for name in names]
+        for count, waiting in enumerate(asyncio.as_completed(saying), 1):
+            seconds = await waiting
+            if count % _TELL_EVERY == 0:
+                print(f"  {count} after {seconds:.0f} s", flush=True)
+        return [await task for task in saying]
+
+
+async def _say(client: httpx.AsyncClient, home: str) -> float:
     begun = time.monotonic()
-    headers = {"Authorization": f"Bearer {_TOKEN}", "Host": f"{home}.example.org"}
-    transport = httpx.ASGITransport(router)
-    async with httpx.AsyncClient(transport=transport, base_url=f"http://{home}.example.org", timeout=None) as client:
-        while True:
-            answer = await client.post("/v1/messages", json={"text": text, "external_id": text}, headers=headers)
+    headers = {"Authorization": f"Bearer {TOKEN}", "Host": f"{home}.example.org"}
+    while True:
+        try:
+            answer = await client.post("/v1/messages", json=_message(_TEXT), headers=headers)
             if answer.status_code == 202:
                 return time.monotonic() - begun
             print(home, answer.status_code, answer.text, flush=True)
-            await asyncio.sleep(1)
+        except httpx.TransportError as error:
+            print(home, type(error).__name__, flush=True)
+        await asyncio.sleep(1)
 
 
-async def _wait_until_asleep(tables: FleetTables, homes: int) -> None:
-    """Until so many homes sleep, and no host has them."""
-    asleep = 0
-    while asleep < homes:
-        await asyncio.sleep(0.5)
-        asleep = sum(home.asleep_until is not None and not home.is_held for home in await tables.list_homes())
+def _wait_until_asleep(machines: Machines) -> None:
+    """Until all homes sleep, and no host has them."""
+    while True:
+        time.sleep(1)
+        homes = json.loads(machines.run("status", "--json").out)["homes"]
+        if all(home["asleep_until"] is not None and not home["is_held"] for home in homes):
+            return
+
+
+def _count_new_copies(machines: Machines) -> int:
+    """Return how many homes did not continue from the copy that they had."""
+    with psycopg.connect(machines.settings["ASSISTANT_REPLICA__URL"]) as connection:
+        found = connection.execute(
+            "SELECT count(*) FROM nocturne_homes WHERE base > (SELECT min(base) FROM nocturne_homes)"
+        ).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def _processor_seconds() -> float:
+    """Of this process and all that it has started and that have ended."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def _find_faults(machines: Machines, home: str) -> list[str]:
+    """Return what a home lacks, or has twice."""
+    folder = machines.folder / "m1" / home
+    log = run_in_process(folder, "log", "--json", "--limit", "1000", **machines.settings).out
+    records = [json.loads(line) for line in log.splitlines()]
+    said = Counter(record["content"] for record in records if record["role"] == "user")
+    turns = {record["turn"] for record in records if record["content"] == _TEXT and record["role"] == "user"}
+    answers = Counter(r["turn"] for r in records if r["role"] == "assistant" and not r["tool_calls"])
+    expected = {_TEXT: 1} | {f"earlier {number}": 1 for number in range(_EARLIER)}
+    faults = [f"{home}: {text!r} {said[text]} times" for text, count in expected.items() if said[text] != count]
+    faults += [f"{home}: answered {answers[turn]} times" for turn in turns if answers[turn] != 1]
+    verified = run_in_process(folder, "verify", **machines.settings)
+    return faults + ([f"{home}: verify: {verified.out}{verified.err}"] if verified.returncode else [])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.fleet.wake", description="Wake many homes at once.")
     parser.add_argument("--homes", type=int, default=1000)
-    parser.add_argument("--real", type=int, default=40)
+    parser.add_argument("--most", type=int, default=60)
     options = parser.parse_args()
-    print("\n".join(asyncio.run(wake_all(options.homes, options.real))))
+    print("\n".join(wake(options.homes, options.most)))
 
 
 if __name__ == "__main__":

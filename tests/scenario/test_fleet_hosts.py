@@ -179,16 +179,15 @@ def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
     fleet = Fleet(tmp_path, pair.new_database())
     with fleet.host("m1") as first:
         first.wait_for("assistant chat")
-        # It does not see what is beside its own folder.
-        (first.folder / "bob").mkdir()
-        seen = Path("/proc", str(lock_holder(first.folder / "alice")), "root", *first.folder.parts[1:])
-        assert [path.name for path in seen.iterdir()] == ["alice"] and (seen / "alice" / "script.db").exists()
+        _check_that_it_sees_its_own_folder_only(first)
         _keys(first).parent.mkdir(parents=True)
         _keys(first).write_text("old")
         assert _say(first, "said on m1") == 202
         with fleet.host("m2") as second, fleet.router() as client_of:
             with client_of("bob") as client:
                 assert client.get("/healthz").status_code == 404
+            with client_of("alice") as client:
+                assert len(client.get("/healthz").headers.get_list("date")) == 1
             with client_of("alice") as client, client.stream("GET", "/v1/events") as events:
                 # What the home sends as it happens is passed on as it comes.
                 assert _say(first, "said beside the router") == 202
@@ -281,6 +280,25 @@ def _check_quotas(fleet: Fleet, host: HostProcess) -> None:
     metrics = fleet.run("status", "--metrics").out
     assert 'nocturne_fleet_home_disk_limit_bytes{home="alice"} 5e+08' in metrics
     assert 'nocturne_fleet_homes{state="runs"} 1.0' in metrics
+
+
+def _check_that_it_sees_its_own_folder_only(host: HostProcess) -> None:
+    """And nothing of the host's memory and environment, which has what all homes share and more."""
+    (host.folder / "bob").mkdir()
+    (host.folder / "bob" / "diary").write_text("secret")
+
+    def tried_within(*command: str | Path) -> subprocess.CompletedProcess[str]:
+        inside = ("nsenter", "--user", "--mount", "--preserve-credentials", "--target")
+        home = str(lock_holder(host.folder / "alice"))
+        return subprocess.run([*inside, home, *command], capture_output=True, text=True, check=False, timeout=60)
+
+    assert tried_within("ls", host.folder).stdout == "alice\n"
+    assert tried_within("ls", host.folder / "alice" / "script.db").returncode == 0
+    environment = Path("/proc", str(host.process.pid), "environ")
+    assert environment.read_bytes()
+    for path in (host.folder / "bob" / "diary", environment, environment.with_name("root") / "etc"):
+        refused = tried_within("ls" if path.name == "etc" else "cat", path)
+        assert refused.returncode and not refused.stdout
 
 
 def _keys(host: HostProcess) -> Path:

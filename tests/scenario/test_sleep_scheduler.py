@@ -104,6 +104,17 @@ async def test_a_night_that_was_missed_is_slept_late_and_once(bed: SleeperSetup)
     assert [cycle.trigger for cycle in bed.home.journal.list_cycles()] == ["late"]
 
 
+async def test_a_nap_is_foreseen_while_a_conversation_that_is_full_is_not_quiet_for_long_enough(
+    bed: SleeperSetup,
+) -> None:
+    say_facts(bed.home)
+    last_at = max(info.last_at for info in bed.home.conversation.list_sessions() if info.last_at is not None)
+    assert bed.sleeper.find_next_nap(last_at) is None
+    bed.full = True
+    assert bed.sleeper.find_next_nap(last_at) == last_at + timedelta(minutes=15)
+    assert bed.sleeper.find_next_nap(last_at + timedelta(minutes=15)) is None
+
+
 async def test_a_home_where_nothing_was_ever_said_does_not_sleep(bed: SleeperSetup) -> None:
     bed.now = NIGHT + timedelta(hours=6)
     assert await bed.look() == []

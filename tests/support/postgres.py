@@ -7,6 +7,7 @@ cannot reach; the wheel's own way would make a system user and open every direct
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import itertools
 import os
@@ -14,7 +15,7 @@ import pwd
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -90,6 +91,7 @@ class PostgresServer:
     binaries: Path
     someone: dict[str, Any]
     socket: Path
+    connections: int = 100  # at most; of a standby not less than of its primary
 
     @property
     def data(self) -> Path:
@@ -110,12 +112,18 @@ class PostgresServer:
         self.run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "--username=postgres")
 
     def start(self, *options: str) -> None:
-        given = " ".join(("-h ''", f"-k {self.socket}", "-c max_connections=100", *options))
+        given = " ".join(("-h ''", f"-k {self.socket}", f"-c max_connections={self.connections}", *options))
         self.run("pg_ctl", "-w", "-l", str(self.socket / "log"), "-o", given, "start")
 
     def stop(self) -> None:
         if (self.data / "postmaster.pid").exists():
             self.run("pg_ctl", "-w", "-m", "immediate", "stop")
+
+    def start_again(self, *options: str) -> None:
+        """Start it if it has ended by itself, or is about to."""
+        with contextlib.suppress(subprocess.CalledProcessError):
+            self.stop()
+        self.start(*options)
 
 
 @contextmanager
@@ -131,11 +139,16 @@ def run_postgres() -> Iterator[Postgres]:
 
 
 @contextmanager
-def run_postgres_pair(*, fsync: bool = False) -> Iterator[PostgresPair]:
-    """`fsync`: as slow and as durable as in earnest, to be measured."""
+def run_postgres_pair(
+    *, fsync: bool = False, connections: int = 100, disk: Callable[[Path], AbstractContextManager[None]] = nullcontext
+) -> Iterator[PostgresPair]:
+    """`fsync`: as slow and as durable as in earnest, to be measured. `disk`: mounts one for the folder of a server."""
     options = () if fsync else ("-c fsync=off",)
-    with _place() as place:
+    with _place() as place, ExitStack() as disks:
         pair = PostgresPair(place("primary"), place("standby"))
+        for server in (pair.primary, pair.standby):
+            server.connections = connections
+            disks.enter_context(disk(server.socket))
         pair.primary.init()
         pair.primary.start("-c wal_level=replica", *options)
         try:

@@ -161,6 +161,11 @@ class UserRequests:
         self._log = log
         self._read = class_row(UserRequest, text=self._text_of_row)
 
+    def has_unanswered(self) -> bool:
+        """Return whether a message waits for a turn, or a turn has not ended."""
+        waiting = "EXISTS (SELECT 1 FROM inbox WHERE state = 'accepted')"
+        return bool(self._db.value(f"SELECT {waiting} OR EXISTS (SELECT 1 FROM turns WHERE state = 'running')"))
+
     def list_open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
         """Return open requests, newest first."""
         return self._list(
