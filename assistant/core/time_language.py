@@ -103,6 +103,9 @@ GLUE = (
     r"|el|los|al|en|para|antes|del|desde|partir|de|este|esta|proximo|proxima|erst|schon|auf|spatestens|@)\s+)"
 )
 _PARTS = {
+    "afterlunch": r"after lunch|nach dem mittag(?:essen)?|apres (?:le )?dejeuner|apres manger|despues de (?:comer|almorzar|la comida)",
+    "afterwork": r"after work|nach (?:der arbeit|feierabend)|apres le (?:travail|boulot)|despues (?:del trabajo|de trabajar)",
+    "afterdinner": r"after (?:dinner|supper)|nach dem abendessen|apres (?:le )?(?:diner|souper)|despues de (?:cenar|la cena)",
     "afternoon": r"afternoons?|nachmittags?|apres-?\s?midi|aprem|(?<=la )tardes?|(?<=sta )tarde|(?<=las )tardes",
     "morning": r"mornings?|vormittags?|morgens|fruh(?:morgens)?|matin(?:ee)?s?|madrugada|first thing|primera hora|premiere heure",
     "noon": r"noon|midday|lunchtime|mittags?|mediodia",
@@ -114,7 +117,16 @@ PART = (
     r"\b(?:ganz |in the |at |this |a la |in der |am |zum |ce |cet |de l'|du |l'|cette |le |por la |de la |a la |al |en la |esta |este |los |les )?"
     rf"(?:{'|'.join(_PARTS.values())})(?!\w)|\b(?:am|jeden|diesen) morgen\b|\b(?:por|de|en) la manana\b|\b(?:les|las|la) mananas?\b"
 )
-HOURS_OF_PARTS = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 18, "night": 20}
+HOURS_OF_PARTS = {
+    "morning": 9,
+    "noon": 12,
+    "afterlunch": 14,
+    "afternoon": 15,
+    "evening": 18,
+    "afterwork": 18,
+    "night": 20,
+    "afterdinner": 20,
+}
 _EVERY = r"(?:every|each|alle|jede[nrsm]?|cada|chaque|tou(?:t|s|te|tes) les|tod[oa]s l[oa]s|todo l[oa]s)"
 _WORKDAYS = (
     r"(?:week|work)days?(?: only)?|werktags?|werktagen?|wochentags?|jours? ouvr\w+|dias laborables|jours de semaine"
@@ -317,12 +329,13 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("holiday", rf"\b(?:on|at|an|am|zu|a|au|en|le jour de|el dia de) (?:la |le |el )?(?:{HOLIDAY})\b"),
     (
         "month_end",
-        rf"\b(?:on |am |le |el )?(?:the )?(?:last day of|letzten? tag (?:im|des)|dernier jour (?:de |d')|ultimo dia de)\s?(?P<month5>{MONTH})\b",
+        rf"\b(?:by |at |on |am |bis |zum |le |el |a |para |pour )?(?:the |el |la )?(?:last day of|end of|letzten? tag (?:im|des)|ende|dernier jour (?:de |d')|fin (?:de |d')?|ultimo dia de|final(?:es)? de)\s?(?P<month5>{MONTH})\b(?! \d)",
     ),
     (
         "date",
         rf"\b{GLUE}{{0,4}}(?P<month2>{MONTH}) (?:the )?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:])(?:,? (?P<year2>\d{{4}}))?",
     ),
+    ("month", rf"\b(?:in|im|en) (?P<inmonth>{MONTH})\b(?! \d)"),
     (
         "dotted",
         rf"(?<![\d.])\b{GLUE}{{0,4}}(?P<day3>\d{{1,2}})\. ?(?P<month3>\d{{1,2}})\.(?P<year3>\d{{4}}|\d\d)?(?!\d)",

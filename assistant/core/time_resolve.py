@@ -20,7 +20,8 @@ from assistant.core.time_readers import LAST_DAY, TimePiece
 
 DEFAULT_HOUR = 9
 _FILLER = lazy_regex(
-    r"(?:[\s,.;:-]|\b(?:on|at|by|the|and|in|from|starting|beginning|of|for|until|am|um|ab|und|den|der|dem|von|bis|le|la|les|a|et|de|du"
+    r"(?:[\s,.;:-]|\b(?:on|at|by|the|and|in|from|starting|beginning|of|for|until|am|um|ab|und|den|der|dem|von|bis"
+    r"|le|la|les|a|et|de|du"
     r"|el|los|las|y|en|desde|para|pour|des|uhr|o'?clock|h|please|bitte|only|nur)\b)*"
 )
 _FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 5}
@@ -213,6 +214,9 @@ def day_range(found: FoundTimes, now: datetime) -> tuple[datetime, datetime] | N
         start = datetime.combine(at.at.date(), time())
     elif days and days[0].offset == 0:
         start = today
+    elif span is not None and span.on is not None:  # "in April"
+        first = date(now.year + int(span.on[1] < now.month), span.on[1], 1)
+        return max(datetime.combine(first, time()), today), datetime.combine(_add_months(first, 1), time())
     elif span is not None:
         first, length = {
             "weekend": (monday + timedelta(days=5), 2),

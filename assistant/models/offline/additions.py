@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 from assistant.core.text import lazy_regex
-from assistant.core.time_language import H
+from assistant.core.time_language import UNITS, H, N
 from assistant.core.time_pieces import FoundTimes, are_joined, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
@@ -26,7 +26,7 @@ from assistant.models.offline.lists import (
 from assistant.models.offline.matching import ListedItem, count_hits
 from assistant.models.offline.moves import move
 from assistant.models.offline.order_signs import SAME_AGAIN
-from assistant.models.offline.plain_forms import duty_by_day
+from assistant.models.offline.plain_forms import duty_by_day, last_day
 from assistant.models.offline.plans import MOMENT, OtherAnswer, Plan, PlanContext, call_tool, describe_todos
 from assistant.models.offline.targets import content_words, find_targets
 
@@ -56,6 +56,24 @@ _NAMES = (
 )
 _ON_THE_LIST = "It is on the list, without an alarm. To be reminded, say when: remind me to … tomorrow at 9."
 
+# "5 and 10 minutes", "5 minutes for the eggs and 10 for the pasta"
+_LENGTHS = lazy_regex(
+    rf"\b(?P<number>{N})(?: (?P<unit>{UNITS['minutes']}|{UNITS['hours']})\b)?(?P<words>(?:(?! (?:and|und|et"
+    rf"|y) )[^,\d]){{0,60}})"
+    r"(?:,? (?:and|und|et|y) |, |$)"
+)
+_HOURS = lazy_regex(UNITS["hours"])
+_TIMES_A_DAY = lazy_regex(
+    r"\b(?:twice|three times|four times|\d times) (?:a|per) (?:day|week)\b"
+    r"|\b(?:zwei|drei|vier|\d) ?mal (?:am|pro|die|in der) (?:tag|woche)\b"
+    r"|\b(?:deux|trois|quatre|\d) fois par (?:jour|semaine)\b|\b(?:dos|tres|cuatro|\d) veces (?:al|por"
+    r"|a la) (?:dia|semana)\b"
+)
+# What an alarm does, which is no name of it.
+_RINGS_AT_END = lazy_regex(
+    r"(?:^|(?<= ))(?:(?:to )?(?:go(?:es)? off|ring|sound)|klingel[nt]+|lautet|sonner?|suen[ea])[\s.!]*$"
+)
+_AT_WHICH_HOURS = "At what times? Nothing is set yet. Say them: remind me every day at 9 and at 18 to …"
 _FOR_HOW_LONG = "For how long? Nothing is set yet. Say it with the time: set a timer for 10 minutes."
 _FOR_WHEN = "For when? Nothing is set yet. Say it with the time: set an alarm for 7 tomorrow."
 
@@ -73,6 +91,8 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
         raise OtherAnswer(asks=True)
     wakes, answers = says("wake", folded) or says("alarm", folded), []
     rings = wakes or says("timer", folded)
+    if _TIMES_A_DAY.search(folded) and not find_times(text).of_kind("clock", "part"):
+        return _AT_WHICH_HOURS
     for what, when in _reminders_in(text):
         if rings and not when:
             return _FOR_HOW_LONG if says("timer", folded) else _FOR_WHEN
@@ -110,6 +130,9 @@ def _again(text: str, items: Sequence[ListedItem], context: PlanContext) -> dict
     words = content_words(text)
     if len(words) > count_hits(words, item) + 1:
         return None
+    if (before := times.of_kind("before")) and item.due and not times.of_kind("clock", "day"):
+        earlier = item.due - timedelta(minutes=before[0].minutes, days=before[0].days)
+        return {"text": item.text, "when": earlier.strftime(MOMENT)}
     at = resolve_times(times, context.now, item.due)
     if at is None:
         return None
@@ -133,6 +156,8 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     folded = fold(text)
     wakes = says("wake", folded)
     rings = wakes or says("alarm", folded)
+    if says("timer", folded) and len(timers := _timers(text)) > 1:
+        return timers
     if says("timer", folded) or (not times.pieces and find_length(folded)):
         length = find_length(folded)
         minutes = length.minutes or length.days * 1440 if length else 0
@@ -152,6 +177,9 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     if len(days := times.joined_days) > 1 and len(days) <= _MOST_PARTS and not times.rule:
         others = [piece for piece in times.pieces if piece not in days]
         return [(order_subject(times.words.replace(" and ", " ")), _phrase(times, [day, *others])) for day in days]
+    if not clocks and not times.rule and 1 < len(moments := _joined_moments(times)) <= _MOST_PARTS:
+        # "tonight and tomorrow morning"
+        return [(order_subject(times.words), _phrase(times, pieces)) for pieces in moments]
     when = times.phrase
     if (
         rings
@@ -163,9 +191,47 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     return [(_subject(times.words, folded, wakes=wakes), when)]
 
 
+def _timers(text: str) -> list[tuple[str, str]]:
+    """(what, when) of each timer of several: "two timers, 5 and 10 minutes"."""
+    first = re.search(r"\b(?:timers?|minuteurs?|temporizador(?:es)?|wecker|eieruhr\w*|kurzzeitwecker)\b", fold(text))
+    rest = (text[first.end() :] if first else text).strip()
+    found = list(_LENGTHS.finditer(fold(rest)))
+    units = [match["unit"] for match in found if match["unit"]]
+    is_one = units and _HOURS.fullmatch(units[0]) and len(units) == len(found)  # "1 hour and 20 minutes"
+    if len(found) < 2 or not units or is_one or rest[: found[0].start()].strip(" ,:;-").count(" ") > 1:
+        return []
+    timers = []
+    for match in found:
+        length = find_length(f"{match['number']} {match['unit'] or units[0]}")
+        if length is None or not length.minutes:
+            return []
+        words = _FOR.sub("", rest[match.start("words") : match.end("words")])
+        timers.append((order_subject(words) or "Timer", f"in {length.minutes} minutes"))
+    return timers
+
+
+def _joined_moments(times: FoundTimes) -> list[list[TimePiece]]:
+    """The pieces of each moment, where a text names several days or parts of days that only "and" joins, each part of
+    a day with its own day; else nothing."""
+    pieces = times.of_kind("day", "part")
+    if len(pieces) < 3 and not any(piece.offset == 0 for piece in pieces if piece.kind == "part"):
+        return []
+    moments: list[list[TimePiece]] = []
+    for piece in pieces:
+        if moments and not times.text[moments[-1][-1].end : piece.start].strip(" ,"):
+            moments[-1].append(piece)
+        elif not moments or are_joined(times, (moments[-1][-1], piece)):
+            moments.append([piece])
+        else:
+            return []
+    return moments if len(pieces) == len(times.pieces) else []
+
+
 def _subject(words: str, folded: str, *, wakes: bool) -> str:
     """What a reminder is called."""
     subject = order_subject(words)
+    if says("alarm", folded) and (ring := _RINGS_AT_END.search(fold(subject))):
+        subject = subject[: ring.start()].rstrip(" ,")
     if subject and not (wakes and len(subject.split()) < 2):
         return subject
     name = next((name for word, name in _NAMES if word in folded), "Reminder")
@@ -252,6 +318,8 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     heading = says("add_heading", fold(text)) or says("list_heading", fold(text))
     due = times.phrase if times.has_day and not name else ""
     due = (_due_date(times, context.now) if due and context.now else "") or due
+    if not (name or due) and times.of_kind("span") and context.now:  # "this weekend"
+        due = last_day(times, context.now)
     freely = bool(name) or (bool(heading) and "," in text) or says("several", fold(text)) or "," in text
     words = times.words if due else text
     words = order_subject(words) if says("set_reminder", fold(text)) and not part.is_named else words

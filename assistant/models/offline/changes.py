@@ -37,6 +37,7 @@ from assistant.models.offline.targets import (
     is_old_time,
     items_at_times,
 )
+from assistant.models.offline.tense_forms import is_all_open, parts_still_open
 
 _PARTS = lazy_regex(r"\s*[,;.!]\s+")
 _MISSING = lazy_regex(
@@ -60,6 +61,7 @@ _SHOPPING_DONE = lazy_regex(
 )
 _RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
 ONLY_THE_NEXT = "I can only leave out the next time that it comes, so nothing is changed"
+STILL_OPEN = "Nothing is changed, it is still on the list"
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
 
 
@@ -181,6 +183,10 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
         return describe_todos((yield from call_tool("manage_todo_list", action="complete", ids=list(numbers))))
     if (says("asks", fold(text)) or text.endswith("?")) and not says("mark", fold(text)):
         raise OtherAnswer(asks=True)  # "did I buy the milk" asks
+    if is_all_open(text):
+        if still := parts_still_open(text, todos):
+            return f"{STILL_OPEN}: {', '.join(describe_item(item) for item in still)}"
+        raise OtherAnswer(asks=True)
     there = not_done(items)
     if not says("except", fold(text)) and not says("all", fold(text)):  # "got the milk, but there was no bread"
         text = _without_missing(_without_missing_side(text))

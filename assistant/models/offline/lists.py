@@ -9,58 +9,11 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import TEA, fold, read_cues
 
-_ORDINARY_LISTS = frozenset(
-    [
-        "to-do",
-        "todo",
-        "do",
-        "to",
-        "my",
-        "the",
-        "a",
-        "this",
-        "task",
-        "tasks",
-        "aufgaben",
-        "aufgabe",
-        "meine",
-        "die",
-        "der",
-        "generale",
-        "taches",
-        "tache",
-        "faire",
-        "tareas",
-        "tarea",
-        "pendientes",
-        "hacer",
-        "mi",
-        "la",
-        "ma",
-        "une",
-        "una",
-        "that",
-        "our",
-        "mes",
-        "mis",
-        "whole",
-        "entire",
-        "ganze",
-        "einer",
-        "eine",
-        "ne",
-        "nouvelle",
-        "neue",
-        "nueva",
-        "new",
-        "deine",
-        "ta",
-        "tu",
-    ]
-)
 _LIST = lazy_regex(
-    r"(?:\b(?:zu[rm]|auf|fur|for|pour|para|in|von|an|aus|from|to|on|onto|off|into|of|a|sur|dans|de|en|del|al|la|mi|ma|my|the|die|der|das|den"
-    r"|dem|meine[rnm]?|mes|mis|las?|los|les|our|unsere[rn]?|notre|nos|nuestr[oa]s?|ne|parmi|entre|eine[rn]?|une|una|un|einen|nen|->|=>|→)\s+)*"
+    r"(?:\b(?:zu[rm]|auf|fur|for|pour|para|in|von|an|aus|from|to|on|onto|off|into|of|a|sur|dans|de|en|del|al|la"
+    r"|mi|ma|my|the|die|der|das|den"
+    r"|dem|meine[rnm]?|mes|mis|las?|los|les|our|unsere[rn]?|notre|nos|nuestr[oa]s?|ne|parmi|entre|eine[rn]?|une"
+    r"|una|un|einen|nen|->|=>|→)\s+)*"
     r"(?:\b(?P<plain2>to-?\s?do-?\s?list[es]?)\b|\b(?P<de>\w+?)s?(?:[- ])?(?:zettel|liste)\b(?! (?:de|des|d'|pour)\b)"
     r"(?: (?P<after>vacances|bricolage|courses|valise|noel|travail|maison|voyage|cadeaux|anniversaire|jardin)\b)?"
     r"|\b(?P<en>\w+(?:-\w+)+|(?:(?<!\band )\w+[- ])?\w+) lists?\b"
@@ -78,7 +31,7 @@ _SHOPPING = lazy_regex(
     r"|\b(?:lo |la |el )?(?:del|de las|de la|des) (?P<name2>super|supermercado|mercado|mandado|compras?|courses)\b"
 )
 _BETWEEN_ITEMS = lazy_regex(
-    r"\s*[;\n]\s*|\s*(?<!\d),(?!\d)\s*(?:(?:and|und|et|y|ni)\s+)?|\.\s+(?:(?:and|und|et|y)\s+)?|"
+    r"\s*[;\n]\s*|\s+/\s+|\s*(?<!\d),(?!\d)\s*(?:(?:and|und|et|y|ni)\s+)?|\.\s+(?:(?:and|und|et|y)\s+)?|"
     r"\s+(?:and|n|und|et|y|e|ni|plus|sowie|as well as|along with|ainsi que|así como|\+|&)\s+",
     re.IGNORECASE,
 )
@@ -86,7 +39,8 @@ _BETWEEN_ITEMS = lazy_regex(
 
 # Things that are called by two: "salt and vinegar crisps".
 _ONE_THING = lazy_regex(
-    r"\b(?:salt and vinegar|cheese and onion|mac and cheese|fish and chips|gin and tonic|bangers and mash"
+    r"\b(?:salt and vinegar|sel et vinaigre|sal y vinagre|essig und salz|cheese and onion|mac and cheese"
+    r"|fish and chips|gin and tonic|bangers and mash"
     r"|sweet and sour|half and half|head and shoulders|cookies and cream|rum and raisin|ben and jerry'?s"
     r"|salz und pfeffer(?= ?chips)|sour cream and onion)\b",
     re.IGNORECASE,
@@ -119,9 +73,12 @@ _QUOTED = lazy_regex(r"(?<!\w)[\"'“„«‘]\s*([^\"'“”„«»‘’]{2,80
 # "épicerie : tofu, nouilles"; "Y en ferretería: tacos"
 _HEADING = lazy_regex(
     r"(?P<before>(?:^|[.;,!]\s+|\s)(?:(?:y|und|and|et|also|auch|aussi|tambien)\s+)?)"
-    r"(?P<to>(?:(?:en|auf|on|to|sur|a|in|for|fur|pour|para|dans|zu|ins|beim|bei)\s+(?:(?:the|my|la|le|les|el|mi|die|den|der|ma)\s+)?)?)"
+    r"(?P<to>(?:(?:en|auf|on|to|sur|a|in|for|fur|pour|para|dans|zu|ins|beim|bei)\s+(?:(?:the|my|la|le|les|el|mi"
+    r"|die|den|der|ma)\s+)?)?)"
     r"(?P<name>[^\W\d_]{3,}(?:[- ][^\W\d_]+)?)\s*:(?=\s)"
 )
+# "Zu erledigen:" names no list.
+_TO_DO = lazy_regex(r"(?:zu \w+e[lr]?n|(?:a|por|para) \w+(?:er|ir|re|ar)|to \w+)")
 _AND = lazy_regex(
     r"^(?:(?:and|und|et|y(?! a\b)|also|auch|aussi|tambien|también)\b[\s,]*)+|[\s,]+(?:and|und|et|y)$", re.IGNORECASE
 )
@@ -131,7 +88,8 @@ _CONTENTS = lazy_regex(
 )
 # "trag mir drei Sachen als Aufgaben ein: ..."
 _HEAD_OF_TASKS = lazy_regex(
-    r"^[^:,]{0,60}\b(?:things|tasks?|to-?dos?|sachen|dinge|aufgaben?|erledigen|trucs|choses|taches?|deberes|cosas?|cosita"
+    r"^[^:,]{0,60}\b(?:things|tasks?|to-?dos?|sachen|dinge|aufgaben?|erledigen|trucs|choses|taches?|deberes"
+    r"|cosas?|cosita"
     r"|tareas?|pendientes?)\b[^:,]{0,40}:\s"
 )
 # "for the ward:", "Rehearsal to-dos:"
@@ -149,7 +107,8 @@ _DUE = lazy_regex(
 )
 # "échalo", "agrégalo porfi", "note-les": what was named before goes on the list.
 _POINTS_TO_IT = lazy_regex(
-    r"(?:(?:pon|echa|agrega|anade|apunta|anota|mete|metese|suma|incluye)(?:me|se)?l[oae]s?|(?:mets|note|ajoute|rajoute|inscris)-l[ea]s?)"
+    r"(?:(?:pon|echa|agrega|anade|apunta|anota|mete|metese|suma|incluye)(?:me|se)?l[oae]s?|(?:mets|note|ajoute"
+    r"|rajoute|inscris)-l[ea]s?)"
     r"(?: (?:porf\w*|stp|ahi|tambien|aussi|please))?"
     r"|(?:and |so )?(?:it|that|they|those|this|these) (?:should |needs? to |has to |have to )?(?:goes?|belongs?)"
     # "tu les inscris ?", "¿los apuntas?", "schreibst du die auf?"
@@ -158,6 +117,13 @@ _POINTS_TO_IT = lazy_regex(
     r"|(?:schreib|setz|pack|trag|notier)s?te? ?(?:du |mir )*(?:das|die|den|es|sie)?(?: auf| drauf| ein)?"
 )
 # Two things to do, in languages whose verbs show it: "relancer le client et nettoyer la cage".
+# "Bread and also butter and oh yeah jam"
+_BESIDE = lazy_regex(
+    r"^(?:(?:and|und|et|y|also|auch(?: noch)?|noch|aussi|encore|también|tambien|oh|ach|ah|yeah|yes|ja|oui|sí"
+    r"|right|maybe"
+    r"|vielleicht|peut-être|quizás?)[\s,]+)+(?=\w)",
+    re.IGNORECASE,
+)
 _TWO_TASKS = lazy_regex(
     r"^(?P<one>\w+(?:er|ir|re|oir|ar|arse|erse|irse) .+?) (?:et|y) (?P<other>\w+(?:er|ir|re|oir|ar|arse|erse|irse) .+)$"
     r"|^(?P<one2>.+ \w+en) und (?P<other2>.+ \w+en)$"
@@ -174,7 +140,8 @@ _LIST_CLAUSES = lazy_regex(
     r"|(?:setz|schreib|pack|tu|hau)e? (?:das|die|den|es|sie)\b"
     r"|(?:mets|ajoute|note|rajoute|inscris)[- ](?:le|la|les|ca|ça)\b"
     r"|(?:pon|anade|añade|apunta|apúnta|mete|méte|anota|anóta|agrega|agréga)(?:me)?l[oa]s?\b)"
-    r"|\s+(?:and|und|et|y)\s+(?=(?:pop|put|add|stick|write|jot|schreib|setz|pack|tu|mets|met|ajoute|note|mete|pon|apunta|anade|añade)\b)",
+    r"|\s+(?:and|und|et|y)\s+(?=(?:pop|put|add|stick|write|jot|schreib|setz|pack|tu|mets|met|ajoute|note|mete|pon"
+    r"|apunta|anade|añade)\b)",
     re.IGNORECASE,
 )
 
@@ -244,12 +211,12 @@ def _list_name(text: str, match: re.Match[str]) -> str:
             if "-" not in word:
                 words = [part for part in words if not _is_order_word(fold(part))]
             kept = re.sub(r"(?<=\w\w\w)s?(?:liste|zettel)$", "", " ".join(words))
-            return "" if not kept or fold(kept) in _ORDINARY_LISTS else kept
+            return "" if not kept or fold(kept) in read_cues().ordinary_lists else kept
     return ""
 
 
 def _is_order_word(word: str) -> bool:
-    ordinary = word in _ORDINARY_LISTS or word in read_cues().order_words
+    ordinary = word in read_cues().ordinary_lists or word in read_cues().order_words
     return ordinary and not any(word in names for names in _SAME_LISTS)
 
 
@@ -278,6 +245,7 @@ def spell_headings(text: str) -> str:
             not is_list
             or not read_cues().order_words.isdisjoint(words)
             or names_list(match[0])
+            or _TO_DO.fullmatch(f"{match['to']}{match['name']}")
             or find_times(match[0]).pieces
         ):
             continue
@@ -311,7 +279,7 @@ def split_items(text: str, *, freely: bool) -> list[str]:
     else:
         kept = _ONE_THING.sub(lambda match: match[0].replace(" ", "\0"), text)
         parts = [part.replace("\0", " ") for part in _BETWEEN_ITEMS.split(kept)]
-    parts = [tidy_item(each) for part in parts for each in _two_tasks(part)]
+    parts = [tidy_item(_BESIDE.sub("", each)) for part in parts for each in _two_tasks(part)]
     return [part for part in parts if part] or [text]
 
 

@@ -26,8 +26,10 @@ from assistant.models.offline.plans import (
     PlanContext,
     ask_which,
     call_tool,
+    describe_item,
     describe_todos,
 )
+from assistant.models.offline.remark_forms import ends_some_day
 from assistant.models.offline.targets import (
     NUMBER,
     Targets,
@@ -61,6 +63,7 @@ _NOT_ONE = lazy_regex(
     re.IGNORECASE,
 )
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
+NO_END = "I can't let a reminder end some day by itself, so nothing is changed; say when it is to stop"
 _ABOUT_THEN = 90  # minutes
 # What was not at night is not moved into it by an hour that may be of the afternoon.
 _NIGHT_ENDS = 5
@@ -103,6 +106,8 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return ask_which(found)
     if says("once_only", fold(text)) and len(found) == 1 and found[0].often and not times.has_clock:
         return (yield from call_tool("change_reminder", id=found[0].id, repeat="once"))
+    if ends_some_day(text) and len(found) == 1 and found[0].often:
+        return f"{NO_END}: {describe_item(found[0])}"
     skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.of_kind("clock"))
     if skips and len(found) == 1 and found[0].often and (skipped := skip_one(found[0], times, now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))

@@ -37,6 +37,15 @@ _ONCE_MORE_AT = lazy_regex(
     r"^(?:and|und|et|y|then|dann) (?:also |auch |aussi )?"
     r"(?:again|once more|noch ?(?:ein)?mal|encore|otra vez|de nuevo)\b"
 )
+# One more of what was just set: "and on Saturday too", "remind me an hour before as well".
+_TOO = lazy_regex(r"\b(?:too|as well|also|auch|ebenso|aussi|egalement|tambien)\b")
+# A repeated reminder that is to end some day, which none does.
+_ONLY_UNTIL = lazy_regex(
+    r"^(?:(?:but|and|aber|und|mais|et|pero|y) )?(?:only|just|nur(?: noch)?|seulement|juste|que|solo)"
+    r" (?:until|till|til|up to|bis|jusqu'?(?:a|au|en)|hasta)\b"
+)
+# "The morning would be better, say nine"
+_BETTER = lazy_regex(r"\b(?:better|besser|mieux|mejor)\b")
 _WAS_TO_BE = lazy_regex(
     r"^(?:(?:no|nein|non|oops|sorry|oh|ach),? )?(?:(?:that|it|this)(?: one)? (?:was (?:supposed|meant) to be"
     r"|should(?:'?ve| have) been|was for)|(?:das|es|die|der) (?:sollte|war)\b(?: doch| eigentlich)*"
@@ -71,10 +80,15 @@ _BACK_ON = lazy_regex(
 )
 
 
+def ends_some_day(text: str) -> bool:
+    """Whether what comes again and again is wanted only until a day."""
+    return _ONLY_UNTIL.match(fold(text)) is not None
+
+
 def points_at_there(text: str) -> bool:
     """Whether a sentence only points at what is there, and says that it is done or was to be otherwise."""
     folded = fold(text)
-    return any(form.match(folded) for form in (_PLACES_DONE, _NUMBERS_DONE, _WAS_TO_BE))
+    return any(form.match(folded) for form in (_PLACES_DONE, _NUMBERS_DONE, _WAS_TO_BE, _ONLY_UNTIL))
 
 
 def is_off_for_done(text: str) -> bool:
@@ -105,6 +119,11 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
     if _is_enough(text, folded, waiting):
         return "drop"
     just_set = changed_right_before(context)
+    is_bare = just_set and "?" not in text and not content_words(text)
+    if is_bare and times.of_kind("day", "clock", "part", "before") and _TOO.search(folded) and not says("move", folded):
+        return "remind"
+    if is_bare and times.of_kind("clock", "day", "part") and (_BETTER.search(folded) or _ONLY_UNTIL.match(folded)):
+        return "move"
     if just_set and times.of_kind("clock") and _ONCE_MORE_AT.match(folded):
         return "remind"
     if just_set and times.pieces and not content_words(text) and _WAS_TO_BE.match(folded):
