@@ -379,12 +379,13 @@ SOURCES = tuple((kind, lazy_regex(pattern)) for kind, pattern in _SOURCES)
 # Precedes a time that is negated or replaced.
 NEGATION = lazy_regex(
     r"(?:(?:\b(?:not|nicht|kein|no|pas|statt|anstatt|instead of|rather than|en vez de|en lugar de|au lieu (?:de|du)|ya no|ni)|n't)"
-    r"(?: (?:erst|mehr|plus|es|era|is|at|on|the|um|am|der|le|la|el|los|las|a|de|du|para|pour|fur|just|son|c'est))*\s*)$"
+    r"(?: (?:erst|mehr|longer|plus|es|era|is|at|on|the|um|am|der|le|la|el|los|las|a|de|du|para|pour|fur|just|son|c'est))*\s*)$"
 )
 OLD = lazy_regex(r"\b(?:from|von|vom|de|del|du|des)\s*$")
 NEW = lazy_regex(r"^\s*(?:to|auf|zu|zum|a|au|al|in)?\s*$")
 CORRECTED = lazy_regex(
     r"^[\s,.…-]*(?:(?:no|non|nein|nee|ah|ach|oh|oder|or|euh|ehm?|eh|sorry|pardon|perdon|digo|quatsch|besser|better|mieux|mejor"
-    r"|wait|espera|attends|warte|actually|rather|lieber|plutot|i mean|i meant|ich mein\w*|je veux dire|quiero decir|eigentlich"
+    r"|wait|espera|attends|warte|doesn'?t work(?: for me)?|won'?t work|is no good|do it|geht (?:doch )?nicht|passt (?:mir )?nicht"
+    r"|(?:ca )?(?:ne )?(?:va|marche|m'arrange) pas|no (?:me )?(?:viene|va) bien|no puedo|actually|rather|lieber|plutot|i mean|i meant|ich mein\w*|je veux dire|quiero decir|eigentlich"
     r"|doch|make (?:it|that)|(?:I|i)|mein(?:e|te)? ich|finalement)[\s,.…-]*)+$"
 )

@@ -13,7 +13,7 @@ from assistant.core.time_language import UNITS, H, N
 from assistant.core.time_pieces import FoundTimes, are_joined, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
-from assistant.models.offline.cues import fold, says
+from assistant.models.offline.cues import fold, read_cues, says
 from assistant.models.offline.lists import (
     ListPart,
     list_parts,
@@ -63,12 +63,6 @@ _LENGTHS = lazy_regex(
     r"(?:,? (?:and|und|et|y) |, |$)"
 )
 _HOURS = lazy_regex(UNITS["hours"])
-_TIMES_A_DAY = lazy_regex(
-    r"\b(?:twice|three times|four times|\d times) (?:a|per) (?:day|week)\b"
-    r"|\b(?:zwei|drei|vier|\d) ?mal (?:am|pro|die|in der) (?:tag|woche)\b"
-    r"|\b(?:deux|trois|quatre|\d) fois par (?:jour|semaine)\b|\b(?:dos|tres|cuatro|\d) veces (?:al|por"
-    r"|a la) (?:dia|semana)\b"
-)
 # What an alarm does, which is no name of it.
 _RINGS_AT_END = lazy_regex(
     r"(?:^|(?<= ))(?:(?:to )?(?:go(?:es)? off|ring|sound)|klingel[nt]+|lautet|sonner?|suen[ea])[\s.!]*$"
@@ -91,8 +85,9 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
         raise OtherAnswer(asks=True)
     wakes, answers = says("wake", folded) or says("alarm", folded), []
     rings = wakes or says("timer", folded)
-    if _TIMES_A_DAY.search(folded) and not find_times(text).of_kind("clock", "part"):
+    if says("times_a_day", folded) and not find_times(text).of_kind("clock", "part"):
         return _AT_WHICH_HOURS
+    text = read_cues().patterns["times_a_day"].sub("every day", text)
     for what, when in _reminders_in(text):
         if rings and not when:
             return _FOR_HOW_LONG if says("timer", folded) else _FOR_WHEN
@@ -194,11 +189,11 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
 def _timers(text: str) -> list[tuple[str, str]]:
     """(what, when) of each timer of several: "two timers, 5 and 10 minutes"."""
     first = re.search(r"\b(?:timers?|minuteurs?|temporizador(?:es)?|wecker|eieruhr\w*|kurzzeitwecker)\b", fold(text))
-    rest = (text[first.end() :] if first else text).strip()
+    rest = " ".join(f"{text[: first.start()]} {text[first.end() :]}".split()) if first else text
     found = list(_LENGTHS.finditer(fold(rest)))
     units = [match["unit"] for match in found if match["unit"]]
     is_one = units and _HOURS.fullmatch(units[0]) and len(units) == len(found)  # "1 hour and 20 minutes"
-    if len(found) < 2 or not units or is_one or rest[: found[0].start()].strip(" ,:;-").count(" ") > 1:
+    if len(found) < 2 or not units or is_one or content_words(rest[: found[0].start()]):
         return []
     timers = []
     for match in found:
@@ -275,7 +270,7 @@ def _several(times: FoundTimes) -> list[tuple[str, str]]:
     """One for each hour: with its own words where it has some, else with those of all."""
     parts = _split(times, _PARTS)
     read = [find_times(part) for part in parts]
-    if len(parts) < 2 or any(not part.of_kind("clock") for part in read):
+    if len(parts) < 2 or any(len(part.of_kind("clock")) != 1 for part in read):
         parts = [part for part in _split(times, _MORE_PARTS) if find_times(part).of_kind("clock")]
         read = [find_times(part) for part in parts]
     if len(parts) < 2:
@@ -320,7 +315,14 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     due = (_due_date(times, context.now) if due and context.now else "") or due
     if not (name or due) and times.of_kind("span") and context.now:  # "this weekend"
         due = last_day(times, context.now)
-    freely = bool(name) or (bool(heading) and "," in text) or says("several", fold(text)) or "," in text
+    dated = [find_times(each).has_day for each in _PARTS.split(text)]
+    freely = (
+        bool(name)
+        or (len(dated) > 1 and all(dated))
+        or (bool(heading) and "," in text)
+        or says("several", fold(text))
+        or "," in text
+    )
     words = times.words if due else text
     words = order_subject(words) if says("set_reminder", fold(text)) and not part.is_named else words
     things = quoted_items(text) or split_items(todo_items(words), freely=freely)

@@ -161,13 +161,11 @@ def says_whole_list_done(text: str) -> bool:
     folded = fold(without_lists(text))
     if _SHOPPING_DONE.match(fold(text).strip(" .!")):
         return True
-    if (
-        not any(list_names(text))
-        or not says_any(("all", "clear"), folded)
-        or says_any(("puts", "drop", "show"), folded)
-    ):
+    if not any(list_names(text)) or not says_any(("all", "clear"), folded) or says_any(("drop", "show"), folded):
         return False
     ends = _PARTICIPLE_AT_END.search(folded) is not None
+    if says("puts", folded) and not (ends and says("states", folded)):
+        return False
     return ends or says_any(("sense_done", "done"), folded) or _HAS.search(folded) is not None
 
 

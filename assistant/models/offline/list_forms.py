@@ -25,6 +25,11 @@ _HEADS_TODO = lazy_regex(
     r"|^(?:(?:two|three|zwei|drei|deux|trois|dos|tres|\d) )?(?:things|choses|trucs|cosas|sachen|dinge)"
     r"(?: (?:to do|a faire|por hacer|zu tun|zu erledigen)) ?: ?\S"
 )
+# Nothing here copies or joins lists.
+_COPIES = lazy_regex(
+    r"^(?:please |bitte )?(?:copy|duplicate|merge|combine|kopier\w*|duplizier\w*|copie[rz]?|fusionne\w*|copia\w*"
+    r"|duplica\w*)\b"
+)
 # "Add another milk"
 _ADDS_ANOTHER = lazy_regex(
     r"^(?:please |pls |and |also )*add (?:another|one more|some more|more|an extra) (?!time|minute|hour)\w"
@@ -32,9 +37,11 @@ _ADDS_ANOTHER = lazy_regex(
 # "Screws for the DIY list", "on n'a plus de sel, liste de courses": what is named before a list, and nothing of it
 # ordered, is to stand on it.
 _FOR_LIST = lazy_regex(
-    r"^[^?]+?(?:,| (?:for|on|onto|to|in|so|fur|auf|in|also|pour|sur|dans|donc|para|en|a|asi que))"
+    r"^(?!(?:go|going|off|lets|let's|vamos|voy|vais|allons|gehe?n?)\b)[^?]+?(?:,| (?:for|on|onto|to|in|so|fur|auf"
+    r"|in|also|pour|sur|dans|donc|para|en|a|aux?|asi que))"
     r"(?: (?:the|my|our|die|den|der|meine[rn]?|la|ma|el|mi|zur?|l'))? "
-    r"(?:[\w-]+ lists?|\w*(?:liste|zettel)(?: [\w' ]{2,20})?|lista(?: [\w ]{2,20})?|liste \w+)(?: (?:please"
+    r"(?:[\w-]+ lists?|(?:shopping|groceries|einkauf|courses|compra|super)|\w*(?:liste|zettel)(?: [\w' ]{2,20})?"
+    r"|lista(?: [\w ]{2,20})?|liste \w+)(?: (?:please"
     r"|pls|bitte|stp|porfa))*[.! ]*$"
 )
 # "Put clear out the cellar on my list"
@@ -52,6 +59,11 @@ _PUT_ON_LIST = lazy_regex(
 def heads_todo(text: str) -> bool:
     """Whether a thing to do stands behind "todo:", "add:" or the like."""
     return _HEADS_TODO.match(fold(text)) is not None
+
+
+def copies_list(text: str) -> bool:
+    """Whether a list is to be copied or joined with another."""
+    return _COPIES.match(fold(text)) is not None and any(list_names(text))
 
 
 def puts_on_list(text: str) -> bool:

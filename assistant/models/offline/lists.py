@@ -294,7 +294,7 @@ def tidy_item(text: str) -> str:
     words = text.strip(" .,;:!?\"'“”„-").split()
     while len(words) > 1 and fold(words[0]) in read_cues().articles and not TEA.fullmatch(words[0]):
         words = words[1:]
-    item = " ".join(words)
+    item = re.sub(r" ?\( ?\)", "", " ".join(words))
     return re.sub(r"^(?:d'|l'|de l')(?=\w)", "", item, flags=re.IGNORECASE)
 
 

@@ -47,9 +47,10 @@ _SYNONYMS = (
         )
     ),
 )
-# "Anzurufen" is "anrufen".
+# "Anzurufen" and "angerufen" are "anrufen".
 _WITH_ZU = lazy_regex(
-    r"^(an|ab|auf|aus|ein|vor|mit|um|los|weg|nach|her|hin|zuruck|zu|raus|rein|rauf|runter|bei|durch|fest)zu(?=\w{3,}n$)"
+    r"^(an|ab|auf|aus|ein|vor|mit|um|los|weg|nach|her|hin|zuruck|zu|raus|rein|rauf|runter|bei|durch"
+    r"|fest)(?:zu(?=\w{3,}n$)|ge(?![bhw])(?=\w{3,}(?:t|en)$))"
 )
 _MOST_WORDS = 60
 

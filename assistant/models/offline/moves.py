@@ -54,6 +54,10 @@ _ONE_NOT_OTHER = lazy_regex(
     rf"(?:\b(?:at|um|à|a las) )?(?<![:.\d])\b({H}),? (?:not|nicht|pas|no) (?:at |um |à |a las )?({H})[\s.!]*$",
     re.IGNORECASE,
 )
+_NOT_THEN = lazy_regex(
+    r"\b(?:not|never|nicht|keine?|pas|jamais|no|nunca|sin|except|ausser|sauf|menos|excepto)\b(?!.*\b(?:but"
+    r"|sondern|mais|sino|instead)\b)"
+)
 _BY_LENGTH = lazy_regex(
     r"\b(?:by|um|de|d'|por|en) ?(?:an?|one|two|half|ein\w*|une?|una?|\d+|zwei|deux|dos|drei|trois|tres|three) "
 )
@@ -108,6 +112,11 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return (yield from call_tool("change_reminder", id=found[0].id, repeat="once"))
     if ends_some_day(text) and len(found) == 1 and found[0].often:
         return f"{NO_END}: {describe_item(found[0])}"
+    if len(found) == 1 and (left := _rule_without_days(found[0], times, fold(text))):
+        start = found[0].due or now
+        while _day_code(start) not in left:
+            start += timedelta(days=1)
+        return (yield from _set(found[0], start, has_clock=False, rule=f"FREQ=WEEKLY;BYDAY={left}"))
     skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.of_kind("clock"))
     if skips and len(found) == 1 and found[0].often and (skipped := skip_one(found[0], times, now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
@@ -151,6 +160,19 @@ def _on_other_days(item: ListedItem, times: FoundTimes) -> FoundTimes | None:
     rule = f"FREQ=WEEKLY;BYDAY={','.join(DAY_CODES[day] for day in sorted(days))}"
     clocks = [piece for piece in times.pieces if piece.kind == "clock"]
     return replace(times, pieces=(*clocks, TimePiece("repeat", 0, 0, rule=rule)))
+
+
+def _rule_without_days(item: ListedItem, times: FoundTimes, folded: str) -> str:
+    """The days that are left, as in a rule, where what comes every day, or on several, is not wanted on some of them:
+    "not on Sundays"; "" for anything else."""
+    rule, named = find_times(item.often).rule, times.rule.removeprefix("FREQ=WEEKLY;BYDAY=")
+    if any(piece.part == "weekend" for piece in times.of_kind("span")):
+        named = "SA,SU"
+    if times.dropped or not named or "=" in named or not _NOT_THEN.search(folded):
+        return ""
+    days = DAY_CODES if rule == "FREQ=DAILY" else tuple(rule.removeprefix("FREQ=WEEKLY;BYDAY=").split(","))
+    left = [day for day in days if day in DAY_CODES and day not in named.split(",")]
+    return ",".join(left) if 0 < len(left) < len(days) else ""
 
 
 def _next_reminder(items: Sequence[ListedItem]) -> list[ListedItem]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assistant.core.text import lazy_regex
-from assistant.core.time_pieces import FoundTimes
+from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.lists import without_lists
@@ -46,6 +46,15 @@ _ONLY_UNTIL = lazy_regex(
 )
 # "The morning would be better, say nine"
 _BETTER = lazy_regex(r"\b(?:better|besser|mieux|mejor)\b")
+# Other words for what was just set
+_SHOULD_SAY = lazy_regex(
+    r"^(?:it |that |this )?should (?:say|read|be called) |^(?:das |es )?soll(?:te)? [^,]{2,40} hei(?:ß|ss)en$"
+    r"|^(?:ca )?(?:doit|devrait) s'appeler |^(?:eso )?(?:debe|deberia|tiene que) (?:decir|poner|llamarse) "
+)
+_WOULD = lazy_regex(
+    r"\b(?:serait|seria|ware|war|estaria|would|vaudrait|ginge|passe|passt|viendria|conviene|suits|ca|ce|m'|mieux"
+    r"|better|besser|mejor)\b"
+)
 _WAS_TO_BE = lazy_regex(
     r"^(?:(?:no|nein|non|oops|sorry|oh|ach),? )?(?:(?:that|it|this)(?: one)? (?:was (?:supposed|meant) to be"
     r"|should(?:'?ve| have) been|was for)|(?:das|es|die|der) (?:sollte|war)\b(?: doch| eigentlich)*"
@@ -80,6 +89,16 @@ _BACK_ON = lazy_regex(
 )
 
 
+def _is_bare(text: str) -> bool:
+    """Whether a sentence names no thing: "the morning would be better"."""
+    return "?" not in text and not content_words(_WOULD.sub(" ", fold(text)))
+
+
+def has_enough(text: str) -> bool:
+    """Whether somebody says that there is enough of something: "we've got enough eggs"."""
+    return _IS_THERE.match(fold(text)) is not None
+
+
 def ends_some_day(text: str) -> bool:
     """Whether what comes again and again is wanted only until a day."""
     return _ONLY_UNTIL.match(fold(text)) is not None
@@ -88,7 +107,9 @@ def ends_some_day(text: str) -> bool:
 def points_at_there(text: str) -> bool:
     """Whether a sentence only points at what is there, and says that it is done or was to be otherwise."""
     folded = fold(text)
-    return any(form.match(folded) for form in (_PLACES_DONE, _NUMBERS_DONE, _WAS_TO_BE, _ONLY_UNTIL))
+    if _BETTER.search(folded) and _is_bare(text) and find_times(text).pieces:
+        return True
+    return any(form.match(folded) for form in (_PLACES_DONE, _NUMBERS_DONE, _WAS_TO_BE, _ONLY_UNTIL, _SHOULD_SAY))
 
 
 def is_off_for_done(text: str) -> bool:
@@ -119,7 +140,9 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
     if _is_enough(text, folded, waiting):
         return "drop"
     just_set = changed_right_before(context)
-    is_bare = just_set and "?" not in text and not content_words(text)
+    if just_set and _SHOULD_SAY.match(folded):
+        return "rename"
+    is_bare = just_set and _is_bare(text)
     if is_bare and times.of_kind("day", "clock", "part", "before") and _TOO.search(folded) and not says("move", folded):
         return "remind"
     if is_bare and times.of_kind("clock", "day", "part") and (_BETTER.search(folded) or _ONLY_UNTIL.match(folded)):

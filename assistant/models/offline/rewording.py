@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.core.time_readers import find_length
-from assistant.models.offline.cues import fold, read_cues
+from assistant.models.offline.cues import fold, read_cues, says
 from assistant.models.offline.lists import is_same_list, list_names, tidy_item, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, is_same, matching, subject_words, words_of
 from assistant.models.offline.plans import OtherAnswer, Plan, PlanContext, ask_which, call_tool, describe_todos
@@ -24,7 +24,8 @@ _NEW_NAMES = tuple(
         r"(?:replace|ersetze?|remplace[rz]?|sustituye|reemplaza|swap)\s+(?P<old>.+?)\s+"
         r"(?:with|by|for|durch|mit|par|por|con)\s+(?P<new>.+)$",
         r"(?:(?:statt|anstatt|anstelle|instead of|en vez de|en lugar de)\s+|au lieu d(?:e\s+|'))(?P<old>.+?)\s+"
-        r"(?:it should (?:say|be|read)|ca doit etre|ce (?:sera|doit etre)|que (?:ponga|sea|diga)|soll da|soll"
+        r"(?:it should (?:say|be|read)|it'?s|it is|c'est|es(?= (?:el|la|un|una|a) )|ist es|ca doit etre"
+        r"|ce (?:sera|doit etre)|que (?:ponga|sea|diga)|soll da|soll"
         r"|mach|schreib|nimm|bitte|lieber|besser|put|make it|get|mets|ecris|note|prends|pon"
         r"|compra|mejor|plutot)\s+"
         r"(?P<new>.+?)(?:\s+(?:stehe?n|hin|sein))*$",
@@ -39,6 +40,11 @@ _NEW_NAMES = tuple(
         # "change le nom du rappel réunion, mets entretien"
         r"\b(?:le nom|el nombre|the name|den namen?) (?:du|de la|de l'|del|of the|of|von|der|des) (?P<old>.+?),?"
         r" (?:mets|en|a|ponle|por|to|put|make it|call it|zu|in|auf) (?P<new>.+)$",
+        # "It should say vet with Rex"
+        r"^(?:it |that |this )?should (?:say|read|be called) (?P<new>.+)$",
+        r"^(?:das |es )?soll(?:te)? (?P<new>[^,]{2,40}) hei(?:ß|ss)en$",
+        r"^(?:ca )?(?:doit|devrait) s'appeler (?P<new>.+)$",
+        r"^(?:eso )?(?:debe|deberia|tiene que) (?:decir|poner|llamarse) (?P<new>.+)$",
         # "the shed is actually a fence, fix the todo"
         rf"^{_ARTICLE}(?P<old>[^,]+?) (?:is|are|ist|est|es)(?: (?:actually|really|now|eigentlich|jetzt|doch|en fait"
         rf"|maintenant|en realidad|ahora))* {_ARTICLE}(?P<new>[^,]+?)(?: (?:now|jetzt|maintenant|ahora|actually))?,"
@@ -59,6 +65,8 @@ _THIS_NOT_THAT = lazy_regex(
     rf"\b(?:it'?s|es|c'est|era|ist|is|mean|meant|meinte?) (?P<new>[^,.;]+?),? (?:and |y |et |und )?"
     rf"(?:not|nicht|pas|no) (?:a |de |to |an )?{_ARTICLE}(?P<old>[\w-]+(?: [\w-]+)?)(?:,.*)?$"
 )
+_CLAUSE = lazy_regex(r",? (?:i|we|that|who|whom|que|qu'|qui|a quien|al que|a la que|ich|muss|wir|den|die)\b")
+_TO_WHOM = lazy_regex(r"^(?:a|al|to) (?=\w)", re.IGNORECASE)
 _SWAPS = tuple(
     lazy_regex(pattern)
     for pattern in (
@@ -220,9 +228,10 @@ def _swapped(plain: str, folded: str, item: ListedItem) -> str:
     """The words of a thing with some swapped for others, where the sentence says which for which."""
     own = fold(item.text)
     if (match := _NOT_BUT.search(folded)) and match["new"] not in own:
-        written = plain[match.start("new") : match.end("new")]
+        written = _TO_WHOM.sub("", plain[match.start("new") : match.end("new")])
+        named = _TO_WHOM.sub("", _CLAUSE.split(match["old"])[0])  # "Paul, whom I have to call"
         # "nicht Herr Özkan, sondern Frau Özdemir": a part of the name may be written otherwise.
-        for old, new in ((match["old"], written), (match["old"].split()[-1], written.split()[-1])):
+        for old, new in ((match["old"], written), (named, written), (match["old"].split()[-1], written.split()[-1])):
             if len(old) > 2 and (place := own.find(old)) >= 0:
                 return f"{item.text[:place]}{new}{item.text[place + len(old) :]}"
     if (match := _THIS_NOT_THAT.search(folded)) and (place := own.find(match["old"])) >= 0:
@@ -285,6 +294,8 @@ def _is_thing(words: str) -> bool:
     times, length = find_times(words), find_length(words)
     # "should be 2 hours later"
     rest = f"{words[: length.start]} {words[length.end :]}" if length else words
+    if says("times_a_day", words):
+        return False
     return not times.pieces and not read_cues().order_words.issuperset(words_of(rest))
 
 

@@ -15,7 +15,7 @@ from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.changes import says_whole_list_done
 from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
-from assistant.models.offline.list_forms import heads_list, heads_todo, is_for_list, puts_on_list
+from assistant.models.offline.list_forms import copies_list, heads_list, heads_todo, is_for_list, puts_on_list
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
 from assistant.models.offline.mood import has_others_do, tells_without_subject
@@ -54,6 +54,15 @@ _ONCE_MORE = lazy_regex(r"\b(?:again|once more|noch ?mal|encore une fois|otra ve
 _ASKS_TO_REMIND = lazy_regex(
     r"^(?:please |bitte )?(?:remind (?:me|us)|erinner\w* (?:mich|uns)|rappelle[- ](?:moi|nous)|recuerda(?:me|nos))\b"
 )
+_BARE_REMINDER = lazy_regex(
+    r"^[^\W\d_]+(?: [^\W\d_]+){0,3}[- ]?(?:reminder|erinnerung)\b|^(?:reminder|erinnerung|rappel"
+    r"|recordatorio)\b(?! about)"
+)
+_NONE_THEN = lazy_regex(
+    r"^(?:on |am |le |el )?(?:today|tomorrow|heute|(?:uber)?morgen|aujourd'hui|demain|hoy|manana|\w+(?:day|tag|di"
+    r"|nes|ado|ingo)|martes"
+    r"|jueves|mittwoch|dimanche),? (?:no|keine?n?|pas de|pas d'|sans|sin|without)\b"
+)
 # That something said before was wrong.
 _MISTAKEN = lazy_regex(
     r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt"
@@ -86,6 +95,11 @@ class _Sentence:
     likeliest: str  # intent by the weights
     corrects: bool
 
+    @property
+    def named(self) -> list[ListedItem]:
+        """What the words of the sentence name."""
+        return matching(subject_words(without_lists(self.text)), self.waiting)
+
 
 def intent_of_form(
     text: str, items: Sequence[ListedItem], context: PlanContext, likeliest: str, *, corrects: bool
@@ -111,19 +125,23 @@ def _intent_at_once(it: _Sentence) -> str:
         return "question" if says("recalls", it.folded) else "ask"
     if says("resembles", it.folded) or (it.likeliest == "remind" and _tells_appointment(it.text, it.folded)):
         return "statement"
-    if (it.likeliest == "remind" and tells_what_happened(it.text)) or (
+    if (it.likeliest in ("remind", "move", "ask") and not it.named and tells_what_happened(it.text)) or (
         it.likeliest == "ask" and tells_of_past_day(it.text)
     ):
         return "statement"
-    if _is_beyond(it.folded) or (says("summarises", it.folded) and not it.times.of_kind("day")):
+    if _is_beyond(it.folded) or copies_list(it.text) or (says("summarises", it.folded) and not it.times.of_kind("day")):
         return "cannot"
     if asks_what_is_left(it.text):
         return "ask"
+    if it.likeliest == "add" and _ASKS_TO_REMIND.match(it.folded) and not names_list(it.text):
+        return "remind"
+    if it.likeliest == "ask" and _is_bare_reminder(it):
+        return "remind"
     if heads_todo(it.text):
         return "add"
     if not it.corrects and (duty := duty_by_day(it.text, it.context.now)) and not _is_there(duty[0], it.waiting):
         return "add"
-    if _is_not_to_come(it.folded, it.waiting):
+    if _is_not_to_come(it.folded, it.waiting) or (it.times.of_kind("day") and _is_none_then(it)):
         return "drop"
     if names_swap(it.text, it.waiting):
         return "rename"
@@ -149,8 +167,6 @@ def _intent_of_rest(it: _Sentence) -> str:
         and (is_for_list(it.text, it.likeliest, it.waiting) or heads_list(it.text, it.likeliest))
     ):
         return "add"
-    if it.likeliest == "add" and _ASKS_TO_REMIND.match(it.folded) and not names_list(it.text):
-        return "remind"
     if says("snooze", it.folded) and not content_words(it.text) and it.likeliest not in ("move", "ask"):
         return "move"
     if not asks and any(list_names(it.text)) and says("resets", it.folded):
@@ -169,7 +185,7 @@ def _intent_of_rest(it: _Sentence) -> str:
         and not it.times.pieces
     ):
         return "add"
-    named = matching(subject_words(without_lists(it.text)), it.waiting)
+    named = it.named
     if not (named or asks) and it.likeliest in ("drop", "move", "complete", "ask") and puts_on_list(it.text):
         return "add"
     if named and says("off_list", it.folded) and not says("mark", it.folded) and not says("relist", it.folded):
@@ -219,6 +235,18 @@ def _is_not_to_come(folded: str, waiting: Sequence[ListedItem]) -> bool:
     return bool(reminders) and (
         says("negated_request", folded) or (says("leaves_out", folded) and any(item.often for item in reminders))
     )
+
+
+def _is_bare_reminder(it: _Sentence) -> bool:
+    """Whether a sentence only names a reminder and its time: "homework reminder Sunday evening"."""
+    words = content_words(it.text)
+    is_new = bool(words) and not it.named and it.times.names_moment and "?" not in it.text
+    return is_new and _BARE_REMINDER.search(it.folded) is not None and not says_any(("asks", "show"), it.folded)
+
+
+def _is_none_then(it: _Sentence) -> bool:
+    """Whether what comes again and again is not wanted on a day: "tomorrow no vitamins"."""
+    return _NONE_THEN.match(it.folded) is not None and any(item.often for item in it.named)
 
 
 def _added_last(context: PlanContext) -> bool:

@@ -16,7 +16,8 @@ from assistant.models.offline.mood import tells_in_french
 
 _PARTS = lazy_regex(r"\s*[,;.!]\s+|\s+(?:but|aber|mais|pero)\s+")
 _STILL_OPEN = lazy_regex(
-    r"\b(?:not (?:yet|done)|(?:is|are)n'?t (?:done|finished)|still (?:to do|open|left|missing)"
+    r"\b(?:not (?:yet|done)|(?:have|has|did)n'?t (?:[\w']+ ){1,5}yet|(?:is|are)n'?t (?:done|finished)"
+    r"|still (?:to do|open|left|missing)"
     r"|noch (?:immer )?(?:nicht|offen)"
     r"|(?:^|noch )?fehl(?:t|en)(?: noch)?|pas encore|toujours pas|(?:il )?manque\w*|todavia no|aun no|(?:me "
     r"|nos )?faltan?)\b"
