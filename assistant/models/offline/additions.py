@@ -13,7 +13,7 @@ from assistant.core.time_language import UNITS, H, N
 from assistant.core.time_pieces import FoundTimes, are_joined, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
-from assistant.models.offline.cues import fold, read_cues, says
+from assistant.models.offline.cues import fold, read_cues, says, says_any
 from assistant.models.offline.lists import (
     ListPart,
     list_parts,
@@ -63,6 +63,16 @@ _LENGTHS = lazy_regex(
     r"(?:,? (?:and|und|et|y) |, |$)"
 )
 _HOURS = lazy_regex(UNITS["hours"])
+# "Wecker auf 6 und einen auf 7"
+_FOR_HOUR = lazy_regex(
+    r"\b(?:auf|for) (?=\d{1,2}(?:[:.]\d\d)?(?: |$|,)(?! ?(?:min|std|stunden?|sek|hours?|h\b|people|eggs)))",
+    re.IGNORECASE,
+)
+_BARE_END = lazy_regex(r"(?<!\d)\d{1,2}$")
+# "And another", "und einen", "und nochmal"
+_ANOTHER = lazy_regex(
+    r"^(?:(?:and |und |et |y )?(?:another|one|einen?|nochmal|noch mal|again|une? autre|otr[oa])[ ,]*)+$", re.IGNORECASE
+)
 # What an alarm does, which is no name of it.
 _RINGS_AT_END = lazy_regex(
     r"(?:^|(?<= ))(?:(?:to )?(?:go(?:es)? off|ring|sound)|klingel[nt]+|lautet|sonner?|suen[ea])[\s.!]*$"
@@ -147,10 +157,10 @@ def _names_repeating(text: str, items: Sequence[ListedItem], context: PlanContex
 
 def _reminders_in(text: str) -> list[tuple[str, str]]:
     """(what, when) of each reminder that a sentence asks for."""
-    times = find_times(text)
     folded = fold(text)
     wakes = says("wake", folded)
     rings = wakes or says("alarm", folded)
+    times = find_times(_FOR_HOUR.sub("at ", text) if rings else text)
     if says("timer", folded) and len(timers := _timers(text)) > 1:
         return timers
     if says("timer", folded) or (not times.pieces and find_length(folded)):
@@ -159,6 +169,7 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
         rest = f"{text[: length.start]} {text[length.end :]}" if length else ""
         if minutes:
             return [(order_subject(_FOR.sub("", rest)) or "Timer", f"in {minutes} minutes")]
+    times = _of_twenty_four(times)
     clocks = times.of_kind("clock")
     parts = [piece for piece in times.pieces if piece.part and piece.kind in ("part", "repeat")]
     if len(clocks) < 2 and 1 < len(parts) <= _MOST_PARTS and are_joined(times, parts):
@@ -173,8 +184,13 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
         others = [piece for piece in times.pieces if piece not in days]
         return [(order_subject(times.words.replace(" and ", " ")), _phrase(times, [day, *others])) for day in days]
     if not clocks and not times.rule and 1 < len(moments := _joined_moments(times)) <= _MOST_PARTS:
-        # "tonight and tomorrow morning"
+        # "tonight and tomorrow morning"; "tomorrow morning the dog, and in the evening the cat"
         return [(order_subject(times.words), _phrase(times, pieces)) for pieces in moments]
+    if not clocks and not times.rule and len(own := _each_with_moment(times)) > 1:
+        return own
+    deltas = times.of_kind("delta")
+    if 1 < len(deltas) <= _MOST_PARTS and are_joined(times, deltas):
+        return [(_subject(times.words, folded, wakes=wakes), _phrase(times, [delta])) for delta in deltas]
     when = times.phrase
     if (
         rings
@@ -184,6 +200,30 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
         words = f"{times.words[: hour.start()]} {times.words[hour.end() :]}"
         return [(_subject(words, folded, wakes=wakes), f"{when} at {hour[1] or hour[2]}".strip())]
     return [(_subject(times.words, folded, wakes=wakes), when)]
+
+
+def _each_with_moment(times: FoundTimes) -> list[tuple[str, str]]:
+    """One for each part of a sentence, where each has a part of a day and words of its own: "tomorrow morning the pass,
+    and in the evening the laundry"."""
+    read = [find_times(part) for part in _split(times, _PARTS)]
+    subjects = [order_subject(part.words) if content_words(part.text) else "" for part in read]
+    if not 1 < len(read) <= _MOST_PARTS or not all(subjects) or not all(part.of_kind("part") for part in read):
+        return []
+    day = next((_phrase(read[0], read[0].of_kind("day")) for _ in read[0].of_kind("day")), "")
+    whens = [part.phrase if part.of_kind("day") else f"{day} {part.phrase}".strip() for part in read]
+    return list(zip(subjects, whens, strict=True))
+
+
+def _of_twenty_four(times: FoundTimes) -> FoundTimes:
+    """Where one hour is of a dial of twenty-four, all are: "at 8 and at 20"."""
+    clocks = times.of_kind("clock")
+    if len(clocks) < 2 or not any(clock.minutes >= 13 * 60 and not clock.half for clock in clocks):
+        return times
+    text = times.text
+    for clock in reversed(clocks):
+        own = text[clock.start : clock.end]
+        text = f"{text[: clock.start]}{_BARE_END.sub(lambda m: f'{int(m[0]):02}:00', own)}{text[clock.end :]}"
+    return find_times(text)
 
 
 def _timers(text: str) -> list[tuple[str, str]]:
@@ -277,7 +317,10 @@ def _several(times: FoundTimes) -> list[tuple[str, str]]:
         clock = times.of_kind("clock")[-1]
         kept = [piece for piece in times.pieces if piece.kind != "clock" or piece is clock]
         return [(order_subject(times.words), _phrase(times, kept))]
-    whole = order_subject(times.words)
+    whole = _ANOTHER.sub("", order_subject(times.words))
+    whole = whole or (
+        _subject("", fold(times.text), wakes=True) if says_any(("wake", "alarm"), fold(times.text)) else ""
+    )
     subjects = [order_subject(part.words) if content_words(part.text) else "" for part in read]
     shared = " ".join(
         times.text[piece.start : piece.end]
@@ -330,6 +373,8 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
         raise OtherAnswer
     arguments: dict[str, object] = {"action": "add", "items": things, **({"list": name} if name else {})}
     own = [find_times(each) for each in split_items(todo_items(text), freely=freely)] if due else []
+    if ":" in text and find_times(text.partition(":")[0]).has_day:
+        own = []  # the day is that of all
     if context.now and len(own) == len(things) > 1 and any(each.has_day for each in own[:-1]):
         result = ""
         for thing, each in zip(things, own, strict=True):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from assistant.core.text import lazy_regex
+from assistant.core.time_language import DAY_CODES
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece
 from assistant.core.time_resolve import ResolvedTime, day_range, resolve_times
@@ -62,6 +63,12 @@ _SHOPPING_DONE = lazy_regex(
 _RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
 ONLY_THE_NEXT = "I can only leave out the next time that it comes, so nothing is changed"
 STILL_OPEN = "Nothing is changed, it is still on the list"
+_NOT_THEN = lazy_regex(
+    r"\b(?:not|never|nicht|keine?|pas|jamais|no|nunca|sin|except|ausser|sauf|menos|excepto)\b(?!.*\b(?:but"
+    r"|sondern|mais|sino|instead)\b)"
+)
+# "Pas le dimanche" is of every Sunday.
+_HABIT = lazy_regex(r"^le \w")
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
 
 
@@ -105,6 +112,8 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if targets.is_everything and len(found) > 1:
         return ask_for_kind(found)
     is_once = not says("for_good", fold(text))
+    if len(found) == 1 and found[0].often and (left := rule_without_days(found[0], times, fold(text))):
+        return (yield from call_tool("change_reminder", id=found[0].id, **on_days(found[0], left)))
     if (
         is_once
         and len(found) == 1
@@ -112,6 +121,8 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         and (skipped := skip_one(found[0], times, context.now)) is not None
     ):
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
+    if is_once and len(found) == 1 and found[0].often and times.of_kind("span"):
+        return f"{ONLY_THE_NEXT}: {describe_item(found[0])}"  # it does not come this week
     if says("leaves_out", fold(text)) and found[0].kind == "reminder":
         return f"{ONLY_THE_NEXT}: {describe_item(found[0])}"
     return (yield from _take_away(found, "remove"))
@@ -244,3 +255,30 @@ def skip_one(item: ListedItem, times: FoundTimes, now: datetime | None) -> dict[
     step = timedelta(days=7) if "WEEKLY" in rule and "," not in rule else timedelta(days=1)
     when = datetime.combine(at.at.date(), item.due.time()) + (timedelta(0) if until else step)
     return {"when": when.strftime(MOMENT), "repeat": rule}
+
+
+def rule_without_days(item: ListedItem, times: FoundTimes, folded: str) -> str:
+    """The days that are left, as in a rule, where what comes every day, or on several, is not wanted on some of them:
+    "not on Sundays"; "" for anything else."""
+    rule, named = find_times(item.often).rule, times.rule.removeprefix("FREQ=WEEKLY;BYDAY=")
+    habits = [piece for piece in times.of_kind("day") if piece.weekday is not None and _HABIT.match(_own(piece, times))]
+    named = named or ",".join(DAY_CODES[piece.weekday or 0] for piece in habits)
+    if any(piece.part == "weekend" for piece in times.of_kind("span")):
+        named = "SA,SU"
+    if times.dropped or not named or "=" in named or not _NOT_THEN.search(folded):
+        return ""
+    days = DAY_CODES if rule == "FREQ=DAILY" else tuple(rule.removeprefix("FREQ=WEEKLY;BYDAY=").split(","))
+    left = [day for day in days if day in DAY_CODES and day not in named.split(",")]
+    return ",".join(left) if 0 < len(left) < len(days) else ""
+
+
+def _own(piece: TimePiece, times: FoundTimes) -> str:
+    return fold(times.text[piece.start : piece.end])
+
+
+def on_days(item: ListedItem, days: str) -> dict[str, str]:
+    """The next time of a reminder that comes on these days of the week alone, as in a rule."""
+    at = item.due or datetime.min
+    while DAY_CODES[at.weekday()] not in days:
+        at += timedelta(days=1)
+    return {"when": at.strftime(MOMENT), "repeat": f"FREQ=WEEKLY;BYDAY={days}"}

@@ -119,7 +119,8 @@ _POINTS_TO_IT = lazy_regex(
 # Two things to do, in languages whose verbs show it: "relancer le client et nettoyer la cage".
 # "Bread and also butter and oh yeah jam"
 _BESIDE = lazy_regex(
-    r"^(?:(?:and|und|et|y|also|auch(?: noch)?|noch|aussi|encore|también|tambien|oh|ach|ah|yeah|yes|ja|oui|sí"
+    r"^(?:(?:and|und|et|y|also|auch(?: noch)?|noch|aussi|encore|también|tambien|oh|ach|ah|puis|then|dann|luego"
+    r"|yeah|yes|ja|oui|sí"
     r"|right|maybe"
     r"|vielleicht|peut-être|quizás?)[\s,]+)+(?=\w)",
     re.IGNORECASE,

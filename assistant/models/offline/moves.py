@@ -11,11 +11,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from assistant.core.text import lazy_regex
-from assistant.core.time_language import DAY_CODES, H
+from assistant.core.time_language import DAY_CODES, HOURS_OF_PARTS, H
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
-from assistant.models.offline.changes import for_each, not_done, skip_one
+from assistant.models.offline.changes import for_each, not_done, on_days, rule_without_days, skip_one
 from assistant.models.offline.cues import fold, says
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words, words_of
@@ -29,7 +29,7 @@ from assistant.models.offline.plans import (
     describe_item,
     describe_todos,
 )
-from assistant.models.offline.remark_forms import ends_some_day
+from assistant.models.offline.remark_forms import ends_some_day, says_too
 from assistant.models.offline.targets import (
     NUMBER,
     Targets,
@@ -53,10 +53,6 @@ _LAST_HOUR = lazy_regex(
 _ONE_NOT_OTHER = lazy_regex(
     rf"(?:\b(?:at|um|à|a las) )?(?<![:.\d])\b({H}),? (?:not|nicht|pas|no) (?:at |um |à |a las )?({H})[\s.!]*$",
     re.IGNORECASE,
-)
-_NOT_THEN = lazy_regex(
-    r"\b(?:not|never|nicht|keine?|pas|jamais|no|nunca|sin|except|ausser|sauf|menos|excepto)\b(?!.*\b(?:but"
-    r"|sondern|mais|sino|instead)\b)"
 )
 _BY_LENGTH = lazy_regex(
     r"\b(?:by|um|de|d'|por|en) ?(?:an?|one|two|half|ein\w*|une?|una?|\d+|zwei|deux|dos|drei|trois|tres|three) "
@@ -112,11 +108,8 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return (yield from call_tool("change_reminder", id=found[0].id, repeat="once"))
     if ends_some_day(text) and len(found) == 1 and found[0].often:
         return f"{NO_END}: {describe_item(found[0])}"
-    if len(found) == 1 and (left := _rule_without_days(found[0], times, fold(text))):
-        start = found[0].due or now
-        while _day_code(start) not in left:
-            start += timedelta(days=1)
-        return (yield from _set(found[0], start, has_clock=False, rule=f"FREQ=WEEKLY;BYDAY={left}"))
+    if len(found) == 1 and (left := rule_without_days(found[0], times, fold(text))):
+        return (yield from call_tool("change_reminder", id=found[0].id, **on_days(found[0], left)))
     skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.of_kind("clock"))
     if skips and len(found) == 1 and found[0].often and (skipped := skip_one(found[0], times, now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
@@ -155,24 +148,16 @@ def _on_other_days(item: ListedItem, times: FoundTimes) -> FoundTimes | None:
     days = [piece.weekday for piece in times.joined_days if piece.weekday is not None]
     if any(piece.part == "weekend" for piece in times.of_kind("span")):
         days = [5, 6]
+    rule = find_times(item.often).rule
+    if says_too(fold(times.text)) and "WEEKLY;BYDAY=" in rule:  # "and on Thursdays too"
+        new = [piece.weekday for piece in times.of_kind("day") if piece.weekday is not None]
+        codes = {*re.sub(r".*=", "", rule).split(","), *re.sub(r".*=", "", times.rule).split(",")}
+        days = [*new, *(number for number, code in enumerate(DAY_CODES) if code in codes and number not in new)]
     if not item.often or len(days) < 2:
         return None
     rule = f"FREQ=WEEKLY;BYDAY={','.join(DAY_CODES[day] for day in sorted(days))}"
     clocks = [piece for piece in times.pieces if piece.kind == "clock"]
     return replace(times, pieces=(*clocks, TimePiece("repeat", 0, 0, rule=rule)))
-
-
-def _rule_without_days(item: ListedItem, times: FoundTimes, folded: str) -> str:
-    """The days that are left, as in a rule, where what comes every day, or on several, is not wanted on some of them:
-    "not on Sundays"; "" for anything else."""
-    rule, named = find_times(item.often).rule, times.rule.removeprefix("FREQ=WEEKLY;BYDAY=")
-    if any(piece.part == "weekend" for piece in times.of_kind("span")):
-        named = "SA,SU"
-    if times.dropped or not named or "=" in named or not _NOT_THEN.search(folded):
-        return ""
-    days = DAY_CODES if rule == "FREQ=DAILY" else tuple(rule.removeprefix("FREQ=WEEKLY;BYDAY=").split(","))
-    left = [day for day in days if day in DAY_CODES and day not in named.split(",")]
-    return ",".join(left) if 0 < len(left) < len(days) else ""
 
 
 def _next_reminder(items: Sequence[ListedItem]) -> list[ListedItem]:
@@ -217,6 +202,11 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
         times = find_times(f"at {hour[1]}")
     if not times.pieces and says("snooze", folded) and item.kind == "reminder":
         return (yield from call_tool("change_reminder", id=item.id, when="in 10 minutes"))
+    before = next(iter(times.of_kind("before")), None)
+    if before and item.due and not times.of_kind("clock", "day", "repeat"):
+        at = item.due - timedelta(minutes=before.minutes, days=before.days)
+        at = at.replace(hour=HOURS_OF_PARTS[before.part], minute=0) if before.part else at
+        return (yield from _set(item, at, bool(before.minutes or before.part), ""))
     resolved = resolve_times(times, now, item.due)
     if resolved is None:
         raise OtherAnswer

@@ -45,15 +45,16 @@ _ONLY_UNTIL = lazy_regex(
     r" (?:until|till|til|up to|bis|jusqu'?(?:a|au|en)|hasta)\b"
 )
 # "The morning would be better, say nine"
-_BETTER = lazy_regex(r"\b(?:better|besser|mieux|mejor)\b")
+_BETTER = lazy_regex(r"\b(?:better|besser|mieux|mejor|prefer\w*|prefier\w*)\b")
+_NOT_THEN = lazy_regex(
+    r"^(?:(?:but|aber|mais|pero|and|und|et|y),? )?(?:not|nicht|nur nicht|pas|no|never|except|ausser|sauf|menos"
+    r"|excepto)\b"
+    r"(?!.*\b(?:but|sondern|mais|sino|instead)\b)"
+)
 # Other words for what was just set
 _SHOULD_SAY = lazy_regex(
     r"^(?:it |that |this )?should (?:say|read|be called) |^(?:das |es )?soll(?:te)? [^,]{2,40} hei(?:ß|ss)en$"
     r"|^(?:ca )?(?:doit|devrait) s'appeler |^(?:eso )?(?:debe|deberia|tiene que) (?:decir|poner|llamarse) "
-)
-_WOULD = lazy_regex(
-    r"\b(?:serait|seria|ware|war|estaria|would|vaudrait|ginge|passe|passt|viendria|conviene|suits|ca|ce|m'|mieux"
-    r"|better|besser|mejor)\b"
 )
 _WAS_TO_BE = lazy_regex(
     r"^(?:(?:no|nein|non|oops|sorry|oh|ach),? )?(?:(?:that|it|this)(?: one)? (?:was (?:supposed|meant) to be"
@@ -91,7 +92,17 @@ _BACK_ON = lazy_regex(
 
 def _is_bare(text: str) -> bool:
     """Whether a sentence names no thing: "the morning would be better"."""
-    return "?" not in text and not content_words(_WOULD.sub(" ", fold(text)))
+    return "?" not in text and not content_words(text)
+
+
+def says_too(folded: str) -> bool:
+    """Whether a folded sentence says that something comes on top: "and on Saturday too"."""
+    return _TOO.search(folded) is not None
+
+
+def leaves_out_days(folded: str) -> bool:
+    """Whether a folded sentence begins with what leaves days out: "not on Sundays", "sauf le week-end"."""
+    return _NOT_THEN.match(folded) is not None
 
 
 def has_enough(text: str) -> bool:
@@ -145,7 +156,15 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
     is_bare = just_set and _is_bare(text)
     if is_bare and times.of_kind("day", "clock", "part", "before") and _TOO.search(folded) and not says("move", folded):
         return "remind"
-    if is_bare and times.of_kind("clock", "day", "part") and (_BETTER.search(folded) or _ONLY_UNTIL.match(folded)):
+    if is_bare and times.of_kind("before") and not times.of_kind("clock", "day", "repeat"):
+        return "move"
+    if is_bare and leaves_out_days(folded) and (times.rule or times.of_kind("span", "day")):
+        return "move"
+    if (
+        is_bare
+        and times.of_kind("clock", "day", "part", "before")
+        and (_BETTER.search(folded) or _ONLY_UNTIL.match(folded) or times.dropped)
+    ):
         return "move"
     if just_set and times.of_kind("clock") and _ONCE_MORE_AT.match(folded):
         return "remind"

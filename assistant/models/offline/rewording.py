@@ -40,6 +40,8 @@ _NEW_NAMES = tuple(
         # "change le nom du rappel réunion, mets entretien"
         r"\b(?:le nom|el nombre|the name|den namen?) (?:du|de la|de l'|del|of the|of|von|der|des) (?P<old>.+?),?"
         r" (?:mets|en|a|ponle|por|to|put|make it|call it|zu|in|auf) (?P<new>.+)$",
+        r"^(?P<old>[^>→]{2,40}?) ?(?:->|=>|→) ?(?P<new>[^>→]{2,40})$",
+        r"^(?P<old>.{2,40}?) umbenennen (?:in|zu) (?P<new>.+)$",
         # "It should say vet with Rex"
         r"^(?:it |that |this )?should (?:say|read|be called) (?P<new>.+)$",
         r"^(?:das |es )?soll(?:te)? (?P<new>[^,]{2,40}) hei(?:ß|ss)en$",

@@ -58,6 +58,11 @@ _BARE_REMINDER = lazy_regex(
     r"^[^\W\d_]+(?: [^\W\d_]+){0,3}[- ]?(?:reminder|erinnerung)\b|^(?:reminder|erinnerung|rappel"
     r"|recordatorio)\b(?! about)"
 )
+_MAIL = lazy_regex(
+    r"^(?:please |bitte )?(?:read|check|open|lies|lese|lis|ouvre|lee(?:me)?|abre|mira)(?: me| mir|[- ]moi)? (?:my"
+    r"|meine|mes|mis|the|los|die|les) "
+    r"(?:new |neuen |nuevos )?(?:e-?mails?|mails?|messages?|nachrichten|correos?|mensajes?|texts|whatsapps?)\b"
+)
 _NONE_THEN = lazy_regex(
     r"^(?:on |am |le |el )?(?:today|tomorrow|heute|(?:uber)?morgen|aujourd'hui|demain|hoy|manana|\w+(?:day|tag|di"
     r"|nes|ado|ingo)|martes"
@@ -225,6 +230,8 @@ def _is_there(thing: str, waiting: Sequence[ListedItem]) -> bool:
 
 def _is_beyond(folded: str) -> bool:
     """Whether it wants words forgotten, something reckoned, or somebody told."""
+    if _MAIL.match(folded):
+        return True
     about_words = says("words_said", folded) and says_any(("drop", "erase_words"), folded)
     return about_words or says_any(("arithmetic", "tells_others"), folded)
 

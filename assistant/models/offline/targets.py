@@ -183,6 +183,7 @@ def content_words(text: str) -> list[str]:
         "goes_through",
         "needs_no_more",
         "leaves_out",
+        "better_then",
     ):
         folded = read_cues().patterns[name].sub(" ", folded)
     return subject_words(folded)

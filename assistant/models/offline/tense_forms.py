@@ -47,17 +47,21 @@ def tells_of_past_day(text: str) -> bool:
     return "?" not in text and _WAS.search(folded) is not None and not says_any(("asks", "question_word"), folded)
 
 
+def _is_open(part: str) -> bool:
+    return _STILL_OPEN.search(fold(part)) is not None and not says("needless", fold(part))
+
+
 def parts_still_open(text: str, waiting: Sequence[ListedItem]) -> list[ListedItem]:
     """What a sentence, in some of its parts, says to be still open."""
     todos = [item for item in waiting if item.kind == "todo"]
-    parts = [part for part in _PARTS.split(text) if _STILL_OPEN.search(fold(part))]
+    parts = [part for part in _PARTS.split(text) if _is_open(part)]
     return [item for part in parts for item in matching(subject_words(without_lists(part)), todos)]
 
 
 def is_all_open(text: str) -> bool:
     """Whether each part of a sentence says that something is still open."""
     parts = [part for part in _PARTS.split(text) if part.strip()]
-    return all(_STILL_OPEN.search(fold(part)) for part in parts)
+    return all(map(_is_open, parts))
 
 
 def intent_of_tense(text: str, times: FoundTimes, waiting: Sequence[ListedItem], likeliest: str) -> str:
@@ -72,5 +76,5 @@ def intent_of_tense(text: str, times: FoundTimes, waiting: Sequence[ListedItem],
 
 def _names_done(text: str, waiting: Sequence[ListedItem]) -> bool:
     """Whether a part that does not say so names something that waits."""
-    parts = [part for part in _PARTS.split(text) if part.strip() and not _STILL_OPEN.search(fold(part))]
+    parts = [part for part in _PARTS.split(text) if part.strip() and not _is_open(part)]
     return any(matching(subject_words(without_lists(part)), waiting) and not says("drop", fold(part)) for part in parts)
