@@ -205,7 +205,10 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "monthly",
         rf"\b(?:{_EVERY} (?:months?|monat|mois|mes(?:es)?)|monthly|monatlich|mensuellement|mensualmente),? (?:on |am |le |el |the |a |dia )*(?P<date2>{_NTH})(?!\w)",
     ),
-    ("yearly", rf"\b{_EVERY}(?= (?:the |am |le |el )?\d{{1,2}}(?:st|nd|rd|th|er|\.)?(?: of| de)? (?:{MONTH})\b)"),
+    (
+        "yearly",
+        rf"\b{_EVERY}(?= (?:{MONTH}) \d{{1,2}}| (?:the |am |le |el )?\d{{1,2}}(?:st|nd|rd|th|er|\.)?(?: of| de)? (?:{MONTH})\b)",
+    ),
     (
         "biweekly",
         rf"\b(?:un|el|los) (?P<biweekday>{DAY}) (?:sur deux|si,? (?:y )?(?:el )?otro no)\b|\bcada (?:dos|segundo) (?P<biweekday2>{DAY})\b",
@@ -384,7 +387,7 @@ NEGATION = lazy_regex(
 OLD = lazy_regex(r"\b(?:from|von|vom|de|del|du|des)\s*$")
 NEW = lazy_regex(r"^\s*(?:to|auf|zu|zum|a|au|al|in)?\s*$")
 CORRECTED = lazy_regex(
-    r"^[\s,.…-]*(?:(?:no|non|nein|nee|ah|ach|oh|oder|or|euh|ehm?|eh|sorry|pardon|perdon|digo|quatsch|besser|better|mieux|mejor"
+    r"^[\s,.…-]*(?:(?:no|non|nein|nee|ah|ach|oh|oder|or|euh|ehm?|eh|sorry|pardon|perdon|digo|correction|korrektur|correccion|quatsch|besser|better|mieux|mejor"
     r"|wait|espera|attends|warte|doesn'?t work(?: for me)?|won'?t work|is no good|do it|geht (?:doch )?nicht|passt (?:mir )?nicht"
     r"|(?:ca )?(?:ne )?(?:va|marche|m'arrange) pas|no (?:me )?(?:viene|va) bien|no puedo|actually|rather|lieber|plutot|i mean|i meant|ich mein\w*|je veux dire|quiero decir|eigentlich"
     r"|doch|make (?:it|that)|(?:I|i)|mein(?:e|te)? ich|finalement)[\s,.…-]*)+$"

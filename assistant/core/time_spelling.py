@@ -216,9 +216,16 @@ _HOURS_IN_ROW = lazy_regex(
 )
 
 
+_TO_NOON = lazy_regex(
+    r"\b((?:quarter|half|five|ten|twenty|\d{1,2}) (?:minutes )?(?:to|past|after|before) )(?:noon|midday)\b",
+    re.IGNORECASE,
+)
+_THREE_QUARTERS = lazy_regex(r"\b3/4[- ]?(?:of an )?(?:hours?|hrs?|stunde|h)\b", re.IGNORECASE)
+
+
 def spell_times(text: str) -> str:
     """Return the text with its times in the form that `time_language` reads."""
-    text = _HOURS_IN_ROW.sub(_read_hours_in_row, spell_lengths(text))
+    text = _TO_NOON.sub(r"\1twelve", _HOURS_IN_ROW.sub(_read_hours_in_row, spell_lengths(text)))
     text = _JOINED_DAYS.sub(r"\1 \2", _LONG_WORDS.sub(_without_slip, text))
     for pattern, number in _DAY_WORDS:
         text = pattern.sub(number, text)
@@ -246,6 +253,7 @@ def _read_hours_in_row(match: re.Match[str]) -> str:
 
 def spell_lengths(text: str) -> str:
     """Return the text with "in 5m" as "in 5 min", "1h30m" as "1 h 30 min"."""
+    text = _THREE_QUARTERS.sub("45 minutes", text)
     text = _SHORT_LENGTH.sub(lambda match: f"{match[1]}{match[2]} {_SHORT_UNITS[match[3].lower()]}", text)
     text = _SHORT_TIMER.sub(lambda match: f"{match[1]} {_SHORT_UNITS[match[2].lower()]}", text)
     return _HOURS_AND_MINUTES.sub(r"\1 h \2 min", text)

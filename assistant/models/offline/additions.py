@@ -68,7 +68,7 @@ _FOR_HOUR = lazy_regex(
     r"\b(?:auf|for) (?=\d{1,2}(?:[:.]\d\d)?(?: |$|,)(?! ?(?:min|std|stunden?|sek|hours?|h\b|people|eggs)))",
     re.IGNORECASE,
 )
-_BARE_END = lazy_regex(r"(?<!\d)\d{1,2}$")
+_BARE_END = lazy_regex(r"(?<![\d:.h])\d{1,2}$")
 # "And another", "und einen", "und nochmal"
 _ANOTHER = lazy_regex(
     r"^(?:(?:and |und |et |y )?(?:another|one|einen?|nochmal|noch mal|again|une? autre|otr[oa])[ ,]*)+$", re.IGNORECASE

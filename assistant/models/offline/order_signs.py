@@ -232,8 +232,10 @@ def may_be_order(text: str) -> bool:
         return True
     if _THIS_NOT_THAT.search(folded) and len(folded.split()) <= _SHORT_CORRECTION:
         return True
-    if NOT_BUT.search(folded) and names_what_orders_are_about(text):
+    if NOT_BUT.search(folded) and (names_what_orders_are_about(text) or says("swaps", folded)):
         return True
+    if find_times(text).dropped:
+        return True  # one time instead of another
     intent, chance = rank_without_items(text)[0]
     if chance < DOUBTFUL and not is_understood(text) and not may_be_request(text):
         return False

@@ -41,6 +41,7 @@ _NEW_NAMES = tuple(
         r"\b(?:le nom|el nombre|the name|den namen?) (?:du|de la|de l'|del|of the|of|von|der|des) (?P<old>.+?),?"
         r" (?:mets|en|a|ponle|por|to|put|make it|call it|zu|in|auf) (?P<new>.+)$",
         r"^(?P<old>[^>→]{2,40}?) ?(?:->|=>|→) ?(?P<new>[^>→]{2,40})$",
+        r"^rename (?:the )?(?:reminder|to-?do|task) (?P<old>[\w' -]{2,40}?),? (?:put|to|as|call it) (?P<new>.+)$",
         r"^(?P<old>.{2,40}?) umbenennen (?:in|zu) (?P<new>.+)$",
         # "It should say vet with Rex"
         r"^(?:it |that |this )?should (?:say|read|be called) (?P<new>.+)$",
@@ -52,7 +53,7 @@ _NEW_NAMES = tuple(
         rf"|maintenant|en realidad|ahora))* {_ARTICLE}(?P<new>[^,]+?)(?: (?:now|jetzt|maintenant|ahora|actually))?,"
         r" (?:so |please |bitte )?(?:fix|change|correct|update|rename|edit|ander|korrigier|corrige|change|modifie"
         r"|cambia|arregla)\w* .*$",
-        r"(?P<old>.+?)\s+(?:should (?:say|be|read)|soll|doit s'appeler"
+        r"(?P<old>.+?)\s+(?:should be called|should (?:say|be|read)|soll|doit s'appeler"
         r"|que se llame)\s+(?P<new>.+?)(?:\s+hei(?:ß|ss)en)?$",
     )
 )
