@@ -62,6 +62,7 @@ _LENGTHS = lazy_regex(
     rf"|y) )[^,\d]){{0,60}})"
     r"(?:,? (?:and|und|et|y) |, |$)"
 )
+_HOW_MANY = lazy_regex(rf"\b{N}\s*$", re.IGNORECASE)
 _HOURS = lazy_regex(UNITS["hours"])
 # "Wecker auf 6 und einen auf 7"
 _FOR_HOUR = lazy_regex(
@@ -229,7 +230,8 @@ def _of_twenty_four(times: FoundTimes) -> FoundTimes:
 def _timers(text: str) -> list[tuple[str, str]]:
     """(what, when) of each timer of several: "two timers, 5 and 10 minutes"."""
     first = re.search(r"\b(?:timers?|minuteurs?|temporizador(?:es)?|wecker|eieruhr\w*|kurzzeitwecker)\b", fold(text))
-    rest = " ".join(f"{text[: first.start()]} {text[first.end() :]}".split()) if first else text
+    before = _HOW_MANY.sub("", text[: first.start()]) if first else ""  # "two timers"
+    rest = " ".join(f"{before} {text[first.end() :]}".split()) if first else text
     found = list(_LENGTHS.finditer(fold(rest)))
     units = [match["unit"] for match in found if match["unit"]]
     is_one = units and _HOURS.fullmatch(units[0]) and len(units) == len(found)  # "1 hour and 20 minutes"
