@@ -22,8 +22,9 @@ _HEADS_TODO = lazy_regex(
     r"^(?:please |bitte )?(?:(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s?|add"
     r"|ajoute|anade|apunta"
     r"|notiere?) ?: ?\S"
-    r"|^(?:(?:two|three|zwei|drei|deux|trois|dos|tres|\d) )?(?:things|choses|trucs|cosas|sachen|dinge)"
-    r"(?: (?:to do|a faire|por hacer|zu tun|zu erledigen)) ?: ?\S"
+    r"|^(?:(?:two|three|zwei|drei|deux|trois|dos|tres|\d) )?(?:things|jobs|chores|errands|choses|trucs|cosas"
+    r"|sachen|dinge)"
+    r"(?: (?:left to do|to do|a faire|por hacer|zu tun|zu erledigen))? ?: ?\S"
 )
 # Nothing here copies or joins lists.
 _COPIES = lazy_regex(

@@ -39,10 +39,12 @@ _BETWEEN_ITEMS = lazy_regex(
 
 # Things that are called by two: "salt and vinegar crisps".
 _ONE_THING = lazy_regex(
-    r"\b(?:salt and vinegar|sel et vinaigre|sal y vinagre|essig und salz|cheese and onion|mac and cheese"
-    r"|fish and chips|gin and tonic|bangers and mash"
-    r"|sweet and sour|half and half|head and shoulders|cookies and cream|rum and raisin|ben and jerry'?s"
-    r"|salz und pfeffer(?= ?chips)|sour cream and onion)\b",
+    r"\b(?:salt (?:and|&|'?n'?) vinegar|sel et vinaigre|sal y vinagre|essig und salz|cheese (?:and|&|'?n'?) onion"
+    r"|mac (?:and|&|'?n'?) cheese"
+    r"|fish (?:and|&|'?n'?) chips|gin (?:and|&|'?n'?) tonic|bangers (?:and|&|'?n'?) mash"
+    r"|sweet (?:and|&|'?n'?) sour|half (?:and|&|'?n'?) half|head (?:and|&|'?n'?) shoulders|cookies (?:and|&"
+    r"|'?n'?) cream|rum (?:and|&|'?n'?) raisin|ben (?:and|&|'?n'?) jerry'?s"
+    r"|salz und pfeffer(?= ?chips)|sour cream (?:and|&|'?n'?) onion)\b",
     re.IGNORECASE,
 )
 _SAME_LISTS = (
@@ -77,8 +79,16 @@ _HEADING = lazy_regex(
     r"|die|den|der|ma)\s+)?)?)"
     r"(?P<name>[^\W\d_]{3,}(?:[- ][^\W\d_]+)?)\s*:(?=\s)"
 )
+_COURTESY_BEHIND = lazy_regex(
+    r"[\s,]+(?:please|pls|plz|bitte|stp|svp|s'il (?:te|vous) pla[iî]t|porfa(?:vor)?|por favor|thanks|danke|merci"
+    r"|gracias)[\s.!]*$",
+    re.IGNORECASE,
+)
 # "Zu erledigen:" names no list.
-_TO_DO = lazy_regex(r"(?:zu \w+e[lr]?n|(?:a|por|para) \w+(?:er|ir|re|ar)|to \w+)")
+_TO_DO = lazy_regex(
+    r"(?:zu \w+e[lr]?n|(?:a|por|para) \w+(?:er|ir|re|ar)|to \w+|(?:\w+ )?(?:jobs|chores|errands|things|stuff"
+    r"|pending|outstanding))"
+)
 _AND = lazy_regex(
     r"^(?:(?:and|und|et|y(?! a\b)|also|auch|aussi|tambien|también)\b[\s,]*)+|[\s,]+(?:and|und|et|y)$", re.IGNORECASE
 )
@@ -88,7 +98,8 @@ _CONTENTS = lazy_regex(
 )
 # "trag mir drei Sachen als Aufgaben ein: ..."
 _HEAD_OF_TASKS = lazy_regex(
-    r"^[^:,]{0,60}\b(?:things|tasks?|to-?dos?|sachen|dinge|aufgaben?|erledigen|trucs|choses|taches?|deberes"
+    r"^[^:,]{0,60}\b(?:things|stuff|jobs?|chores?|errands?|pending|outstanding|tasks?|to-?dos?|sachen|dinge"
+    r"|aufgaben?|erledigen|trucs|choses|taches?|deberes"
     r"|cosas?|cosita"
     r"|tareas?|pendientes?)\b[^:,]{0,40}:\s"
 )
@@ -292,7 +303,7 @@ def _two_tasks(text: str) -> list[str]:
 
 def tidy_item(text: str) -> str:
     """A thing without its article and what stands around it."""
-    words = text.strip(" .,;:!?\"'“”„-").split()
+    words = _COURTESY_BEHIND.sub("", text).strip(" .,;:!?\"'“”„-").split()
     while len(words) > 1 and fold(words[0]) in read_cues().articles and not TEA.fullmatch(words[0]):
         words = words[1:]
     item = re.sub(r" ?\( ?\)", "", " ".join(words))

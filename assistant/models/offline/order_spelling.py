@@ -77,9 +77,23 @@ _SHORT_DAYS_IN_ROW = lazy_regex(rf"\b{_SHORT_NAME}(?:(?: ?[,/&+] ?| and | )(?:an
 _TODO_DAY = lazy_regex(rf"^(?P<before>(?:todo|to-do|to do|task) )(?P<day>{_SHORT_NAME})(?=\b ?:)", re.IGNORECASE)
 # "Todo Steuerberater anrufen do"
 _LAST_DAYS = {
-    **{"mo": "montag", "di": "dienstag", "mi": "mittwoch", "do": "donnerstag", "fr": "freitag", "sa": "samstag"},
-    **{"so": "sonntag", "lun": "lundi", "mer": "mercredi", "jeu": "jeudi", "ven": "vendredi", "dim": "dimanche"},
-    **{"mie": "miércoles", "jue": "jueves", "vie": "viernes", "sab": "sábado", "dom": "domingo"},
+    "mo": "montag",
+    "di": "dienstag",
+    "mi": "mittwoch",
+    "do": "donnerstag",
+    "fr": "freitag",
+    "sa": "samstag",
+    "so": "sonntag",
+    "lun": "lundi",
+    "mer": "mercredi",
+    "jeu": "jeudi",
+    "ven": "vendredi",
+    "dim": "dimanche",
+    "mie": "miércoles",
+    "jue": "jueves",
+    "vie": "viernes",
+    "sab": "sábado",
+    "dom": "domingo",
 }
 _TODO_DAY_LAST = lazy_regex(
     rf"^(?P<before>(?:todo|to-do|aufgabe|tache|tarea|tâche)[ :].+ )(?P<day>{'|'.join(_LAST_DAYS)})[\s.!]*$",
