@@ -278,7 +278,8 @@ def _own(piece: TimePiece, times: FoundTimes) -> str:
 
 def on_days(item: ListedItem, days: str) -> dict[str, str]:
     """The next time of a reminder that comes on these days of the week alone, as in a rule."""
-    at = item.due or datetime.min
+    assert item.due is not None
+    at = item.due
     while DAY_CODES[at.weekday()] not in days:
         at += timedelta(days=1)
     return {"when": at.strftime(MOMENT), "repeat": f"FREQ=WEEKLY;BYDAY={days}"}
