@@ -60,7 +60,8 @@ def resolve_times(
     """Return the moment and rule, or None. `moved`: the previous due time, whose day or hour is kept where the text
     names none; `wakes`: it is an alarm to get up, so "at five" is in the morning; `repeats`: it is the hour of what
     repeats, so it does not depend on what time it is now."""
-    if not found.pieces or any(piece.is_ambiguous for piece in found.pieces):
+    of_month = any(piece.part == "month" for piece in found.of_kind("span"))  # "in May at 10": on no day of it
+    if not found.pieces or of_month or any(piece.is_ambiguous for piece in found.pieces):
         return None
     try:
         wakes = wakes or _WAKES.search(fold_text(found.text)) is not None

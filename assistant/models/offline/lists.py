@@ -80,7 +80,8 @@ _HEADING = lazy_regex(
     r"(?P<name>[^\W\d_]{3,}(?:[- ][^\W\d_]+)?)\s*:(?=\s)"
 )
 _COURTESY_BEHIND = lazy_regex(
-    r"[\s,]+(?:please|pls|plz|bitte|stp|svp|s'il (?:te|vous) pla[iî]t|porfa(?:vor)?|por favor|thanks|danke|merci"
+    r"(?<![\s,])[\s,]+(?:please|pls|plz|bitte|stp|svp|s'il (?:te|vous) pla[iî]t|porfa(?:vor)?|por favor|thanks"
+    r"|danke|merci"
     r"|gracias)[\s.!]*$",
     re.IGNORECASE,
 )

@@ -101,7 +101,7 @@ _TODO_DAY_LAST = lazy_regex(
 )
 _AGAIN_IN = lazy_regex(
     r"(?P<before>\b(?:(?:again|snooze\b.*|later)(?:,| in| for)*|(?:remind|ping|nudge|tell"
-    r"|buzz)\b.* in) )(?P<number>5|10|15|20|30|five|ten|fifteen|twenty"
+    r"|buzz)\b.{0,80} in) )(?P<number>5|10|15|20|30|five|ten|fifteen|twenty"
     r"|thirty)(?P<end>[\s.!?]*)$",
     re.IGNORECASE,
 )

@@ -99,7 +99,7 @@ _NO_NOT = lazy_regex(r"^(?:(?:no|nope|nein|nee|ne|non)[, ]+)+(?=(?:not|nicht?|ke
 # Where the old words stand: "in the gift todo".
 _PLACE = lazy_regex(
     r" (?:in|on|at|for|from|dans|sur|en|beim?|im|auf|vo[nm]|del?|du)(?: (?:the|my|la|le|ma|mon|mi|el|der|dem|den|die"
-    r"|das|meine[rnm]?)| l')? ?(?P<where>[^,;]+)$"
+    r"|das|meine[rnm]?)| l')? ?(?P<where>[^,;]{1,40})$"
 )
 _OF = ("", "de", "d'", "of", "et", "and", "und", "y")
 _CONTRAST = lazy_regex(
