@@ -63,7 +63,7 @@ _NOT_ONE = lazy_regex(
     re.IGNORECASE,
 )
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
-NO_END = "I can't let a reminder end some day by itself, so nothing is changed; say when it is to stop"
+NO_END = "I can't end a reminder on a day that is still to come, so nothing is changed; say when it is to stop"
 _ABOUT_THEN = 90  # minutes
 # What was not at night is not moved into it by an hour that may be of the afternoon.
 _NIGHT_ENDS = 5
