@@ -338,7 +338,6 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "date",
         rf"\b{GLUE}{{0,4}}(?P<month2>{MONTH}) (?:the )?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:])(?:,? (?P<year2>\d{{4}}))?",
     ),
-    ("month", rf"\b(?:in|im|en) (?P<inmonth>{MONTH})\b(?! \d)"),
     (
         "dotted",
         rf"(?<![\d.])\b{GLUE}{{0,4}}(?P<day3>\d{{1,2}})\. ?(?P<month3>\d{{1,2}})\.(?P<year3>\d{{4}}|\d\d)?(?!\d)",

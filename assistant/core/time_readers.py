@@ -190,11 +190,6 @@ def _read_month_end(match: re.Match[str]) -> TimePiece:
     return TimePiece("day", match.start(), match.end(), on=(0, number, LAST_DAY))
 
 
-def _read_month(match: re.Match[str]) -> TimePiece:
-    number = next(n for n, words in enumerate(_MONTHS, 1) if words.fullmatch(match["inmonth"]))
-    return TimePiece("span", match.start(), match.end(), part="month", on=(0, number, 1))
-
-
 def _read_holiday(match: re.Match[str]) -> TimePiece | None:
     on = next(((0, month, day) for month, day, names in _HOLIDAYS if names.search(match[0])), None)
     return TimePiece("day", match.start(), match.end(), on=on) if on else None
@@ -348,7 +343,6 @@ READERS = {
     "biweekly": lambda match: _rule(match, f"FREQ=WEEKLY;INTERVAL=2;BYDAY={_weekday_of(_group(match, 'biweekday'))}"),
     "half_hourly": lambda match: _rule(match, "FREQ=MINUTELY;INTERVAL=30"),
     "month_end": _read_month_end,
-    "month": _read_month,
     "holiday": _read_holiday,
     "yearly": lambda match: _rule(match, "FREQ=YEARLY"),
     "fortnightly": lambda match: _rule(match, "FREQ=WEEKLY;INTERVAL=2"),

@@ -60,8 +60,7 @@ def resolve_times(
     """Return the moment and rule, or None. `moved`: the previous due time, whose day or hour is kept where the text
     names none; `wakes`: it is an alarm to get up, so "at five" is in the morning; `repeats`: it is the hour of what
     repeats, so it does not depend on what time it is now."""
-    of_month = any(piece.part == "month" for piece in found.of_kind("span"))  # "in May at 10": on no day of it
-    if not found.pieces or of_month or any(piece.is_ambiguous for piece in found.pieces):
+    if not found.pieces or any(piece.is_ambiguous for piece in found.pieces):
         return None
     try:
         wakes = wakes or _WAKES.search(fold_text(found.text)) is not None
@@ -215,9 +214,6 @@ def day_range(found: FoundTimes, now: datetime) -> tuple[datetime, datetime] | N
         start = datetime.combine(at.at.date(), time())
     elif days and days[0].offset == 0:
         start = today
-    elif span is not None and span.on is not None:  # "in April"
-        first = date(now.year + int(span.on[1] < now.month), span.on[1], 1)
-        return max(datetime.combine(first, time()), today), datetime.combine(_add_months(first, 1), time())
     elif span is not None:
         first, length = {
             "weekend": (monday + timedelta(days=5), 2),

@@ -160,8 +160,7 @@ def _agenda(times: FoundTimes, context: PlanContext, asked: str) -> Plan:
     if span and not named and span[1] - span[0] > timedelta(days=1):
         when = f"{span[0]:%A} to {span[1] - timedelta(days=1):%A}"
     else:
-        of_month = f"{span[0]:%B}" if span else ""
-        when = _SPANS.get(named.part, of_month) if named else f"{span[0]:%Y-%m-%d}" if span else times.phrase
+        when = _SPANS[named.part] if named else f"{span[0]:%Y-%m-%d}" if span else times.phrase
     result = _without_questions((yield from call_tool("show_agenda", when=when)), asked, when)
     if span and not named and (span[1] - span[0]) < timedelta(days=1):
         return _lines_between(result, span[0].hour, span[1].hour or 24)
