@@ -103,6 +103,9 @@ GLUE = (
     r"|el|los|al|en|para|antes|del|desde|partir|de|este|esta|proximo|proxima|erst|schon|auf|spatestens|@)\s+)"
 )
 _PARTS = {
+    "afterlunch": r"after lunch|nach dem mittag(?:essen)?|apres (?:le )?dejeuner|apres manger|despues de (?:comer|almorzar|la comida)",
+    "afterwork": r"after work|nach (?:der arbeit|feierabend)|apres le (?:travail|boulot)|despues (?:del trabajo|de trabajar)",
+    "afterdinner": r"after (?:dinner|supper)|nach dem abendessen|apres (?:le )?(?:diner|souper)|despues de (?:cenar|la cena)",
     "afternoon": r"afternoons?|nachmittags?|apres-?\s?midi|aprem|(?<=la )tardes?|(?<=sta )tarde|(?<=las )tardes",
     "morning": r"mornings?|vormittags?|morgens|fruh(?:morgens)?|matin(?:ee)?s?|madrugada|first thing|primera hora|premiere heure",
     "noon": r"noon|midday|lunchtime|mittags?|mediodia",
@@ -114,7 +117,16 @@ PART = (
     r"\b(?:ganz |in the |at |this |a la |in der |am |zum |ce |cet |de l'|du |l'|cette |le |por la |de la |a la |al |en la |esta |este |los |les )?"
     rf"(?:{'|'.join(_PARTS.values())})(?!\w)|\b(?:am|jeden|diesen) morgen\b|\b(?:por|de|en) la manana\b|\b(?:les|las|la) mananas?\b"
 )
-HOURS_OF_PARTS = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 18, "night": 20}
+HOURS_OF_PARTS = {
+    "morning": 9,
+    "noon": 12,
+    "afterlunch": 14,
+    "afternoon": 15,
+    "evening": 18,
+    "afterwork": 18,
+    "night": 20,
+    "afterdinner": 20,
+}
 _EVERY = r"(?:every|each|alle|jede[nrsm]?|cada|chaque|tou(?:t|s|te|tes) les|tod[oa]s l[oa]s|todo l[oa]s)"
 _WORKDAYS = (
     r"(?:week|work)days?(?: only)?|werktags?|werktagen?|wochentags?|jours? ouvr\w+|dias laborables|jours de semaine"
@@ -193,7 +205,10 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "monthly",
         rf"\b(?:{_EVERY} (?:months?|monat|mois|mes(?:es)?)|monthly|monatlich|mensuellement|mensualmente),? (?:on |am |le |el |the |a |dia )*(?P<date2>{_NTH})(?!\w)",
     ),
-    ("yearly", rf"\b{_EVERY}(?= (?:the |am |le |el )?\d{{1,2}}(?:st|nd|rd|th|er|\.)?(?: of| de)? (?:{MONTH})\b)"),
+    (
+        "yearly",
+        rf"\b{_EVERY}(?= (?:{MONTH}) \d{{1,2}}| (?:the |am |le |el )?\d{{1,2}}(?:st|nd|rd|th|er|\.)?(?: of| de)? (?:{MONTH})\b)",
+    ),
     (
         "biweekly",
         rf"\b(?:un|el|los) (?P<biweekday>{DAY}) (?:sur deux|si,? (?:y )?(?:el )?otro no)\b|\bcada (?:dos|segundo) (?P<biweekday2>{DAY})\b",
@@ -317,7 +332,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("holiday", rf"\b(?:on|at|an|am|zu|a|au|en|le jour de|el dia de) (?:la |le |el )?(?:{HOLIDAY})\b"),
     (
         "month_end",
-        rf"\b(?:on |am |le |el )?(?:the )?(?:last day of|letzten? tag (?:im|des)|dernier jour (?:de |d')|ultimo dia de)\s?(?P<month5>{MONTH})\b",
+        rf"\b(?:by |at |on |am |bis |zum |le |el |a |para |pour )?(?:the |el |la )?(?:last day of|end of|letzten? tag (?:im|des)|ende|dernier jour (?:de |d')|fin (?:de |d')?|ultimo dia de|final(?:es)? de)\s?(?P<month5>{MONTH})\b(?! \d)",
     ),
     (
         "date",
@@ -366,12 +381,13 @@ SOURCES = tuple((kind, lazy_regex(pattern)) for kind, pattern in _SOURCES)
 # Precedes a time that is negated or replaced.
 NEGATION = lazy_regex(
     r"(?:(?:\b(?:not|nicht|kein|no|pas|statt|anstatt|instead of|rather than|en vez de|en lugar de|au lieu (?:de|du)|ya no|ni)|n't)"
-    r"(?: (?:erst|mehr|plus|es|era|is|at|on|the|um|am|der|le|la|el|los|las|a|de|du|para|pour|fur|just|son|c'est))*\s*)$"
+    r"(?: (?:erst|mehr|longer|plus|es|era|is|at|on|the|um|am|der|le|la|el|los|las|a|de|du|para|pour|fur|just|son|c'est))*\s*)$"
 )
 OLD = lazy_regex(r"\b(?:from|von|vom|de|del|du|des)\s*$")
 NEW = lazy_regex(r"^\s*(?:to|auf|zu|zum|a|au|al|in)?\s*$")
 CORRECTED = lazy_regex(
-    r"^[\s,.…-]*(?:(?:no|non|nein|nee|ah|ach|oh|oder|or|euh|ehm?|eh|sorry|pardon|perdon|digo|quatsch|besser|better|mieux|mejor"
-    r"|wait|espera|attends|warte|actually|rather|lieber|plutot|i mean|i meant|ich mein\w*|je veux dire|quiero decir|eigentlich"
+    r"^[\s,.…-]*(?:(?:no|non|nein|nee|ah|ach|oh|oder|or|euh|ehm?|eh|sorry|pardon|perdon|digo|correction|korrektur|correccion|quatsch|besser|better|mieux|mejor"
+    r"|wait|espera|attends|warte|doesn'?t work(?: for me)?|won'?t work|is no good|do it|geht (?:doch )?nicht|passt (?:mir )?nicht"
+    r"|(?:ca )?(?:ne )?(?:va|marche|m'arrange) pas|no (?:me )?(?:viene|va) bien|no puedo|actually|rather|lieber|plutot|i mean|i meant|ich mein\w*|je veux dire|quiero decir|eigentlich"
     r"|doch|make (?:it|that)|(?:I|i)|mein(?:e|te)? ich|finalement)[\s,.…-]*)+$"
 )

@@ -97,7 +97,9 @@ def _find_times(text: str) -> FoundTimes:
                 pieces.append(piece)
                 left = f"{left[: match.start()]}{chr(0) * len(match[0])}{left[match.end() :]}"
     pieces = _days_of_weeks(left, sorted(pieces, key=lambda piece: piece.start))
-    return _without_times(text, _morning_of_days(text, _without_old(fold_text(text), pieces)), pieces)
+    folded = fold_text(text)
+    kept = _morning_of_days(text, _without_old(folded, pieces))
+    return _without_times(text, _words_between(text, folded, pieces), kept, pieces)
 
 
 def _days_of_weeks(left: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:
@@ -117,13 +119,25 @@ def _days_of_weeks(left: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:
     return joined
 
 
-def _without_times(text: str, kept: Sequence[TimePiece], pieces: Sequence[TimePiece]) -> FoundTimes:
-    words, end = "", 0
-    for piece in pieces:
-        words += f"{text[end : piece.start]} "
-        end = piece.end
+def _without_times(
+    text: str, gaps: Sequence[str], kept: Sequence[TimePiece], pieces: Sequence[TimePiece]
+) -> FoundTimes:
     dropped = tuple(piece for piece in pieces if all(piece.start != other.start for other in kept))
-    return FoundTimes(text, tuple(kept), " ".join((words + text[end:]).split()), dropped)
+    return FoundTimes(text, tuple(kept), " ".join(" ".join(gaps).split()), dropped)
+
+
+def _words_between(text: str, folded: str, pieces: Sequence[TimePiece]) -> list[str]:
+    """The words before, between and behind the times, without those that put a time right: "at 3, no, sorry, at 4"."""
+    between = []
+    for old, new in pairwise((None, *pieces, None)):
+        start, end = old.end if old else 0, new.start if new else len(text)
+        corrected = old is not None and new is not None and _is_corrected(folded[start:end], old, new)
+        between.append("" if corrected else text[start:end])
+    return between
+
+
+def _is_corrected(between: str, old: TimePiece, new: TimePiece) -> bool:
+    return _is_alike(old, new) and CORRECTED.match(between) is not None and bool(between.strip(" ,.-"))
 
 
 def _without_old(folded: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:

@@ -123,7 +123,12 @@ def find_length(text: str) -> TimePiece | None:
     folded = _MORE_OF.sub(lambda match: f"{match[1]:>{len(match[0]) - 1}} ", folded)
     folded = _ANOTHER.sub(lambda match: f"{'one':>{len(match[0]) - 1}} ", folded)
     match = _SPOKEN_LENGTH.search(folded) or _LENGTH.search(folded)
-    return _read_delta(match) if match else None
+    if match is None:
+        return None
+    start, written = match.start(), fold_text(text)
+    while start and folded[start - 1] == " " and written[start - 1] != " ":
+        start -= 1  # what stands between the number and its unit: "5 more minutes"
+    return replace(_read_delta(match), start=start)
 
 
 def _read_delta(match: re.Match[str]) -> TimePiece:

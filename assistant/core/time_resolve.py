@@ -20,7 +20,8 @@ from assistant.core.time_readers import LAST_DAY, TimePiece
 
 DEFAULT_HOUR = 9
 _FILLER = lazy_regex(
-    r"(?:[\s,.;:-]|\b(?:on|at|by|the|and|in|from|starting|beginning|of|for|until|am|um|ab|und|den|der|dem|von|bis|le|la|les|a|et|de|du"
+    r"(?:[\s,.;:-]|\b(?:on|at|by|the|and|in|from|starting|beginning|of|for|until|am|um|ab|und|den|der|dem|von|bis"
+    r"|le|la|les|a|et|de|du"
     r"|el|los|las|y|en|desde|para|pour|des|uhr|o'?clock|h|please|bitte|only|nur)\b)*"
 )
 _FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 5}

@@ -85,7 +85,8 @@ def _days_of(language: str) -> str:
 # diecisiete".
 _DAY_ALONE = lazy_regex(
     rf"\b(?:{'|'.join(rf'(?:{before}) (?:{_days_of(language)})' for language, before in _BEFORE_DAY.items())})"
-    r"(?=[,.;!?]|$| (?:(?:um|ab|gegen|fruh|morgens|abends|mittags|at|by|in the|vers|a partir de|a las?|por la)\b|a [\w ]{1,14}heures?\b))"
+    r"(?=[,.;!?]|$| (?:(?:um|ab|gegen|fruh|morgens|abends|mittags|at|by|in the|vers|a partir de|a las?|por la)\b"
+    r"|a [\w ]{1,14}heures?\b))"
 )
 # Hour and minutes in words: "twelve thirty", "um zwölf dreißig", "17 Uhr dreißig".
 _HOUR_WORDS = "|".join(
@@ -93,7 +94,8 @@ _HOUR_WORDS = "|".join(
 )
 _MINUTES_BEHIND = r"fifteen|thirty|forty[- ]five|twenty|forty|fifty|funfzehn|drei(?:ß|ss)ig|funfundvierzig|zwanzig|vierzig|treinta|quince"
 _CLOCK_IN_WORDS = lazy_regex(
-    rf"\b({_HOUR_WORDS})[ -]({_MINUTES_BEHIND}|ten)(?=[,.!?]|$| (?:[ap]m|in|on|to(?:day|morrow|night)|every|sharp|uhr)\b)"
+    rf"\b({_HOUR_WORDS})[ -]({_MINUTES_BEHIND}|ten)(?=[,.!?]|$| (?:[ap]m|in|on|to(?:day|morrow|night)|every|sharp"
+    rf"|uhr)\b)"
     rf"|(?:(?<=\bum )|(?<=\bat )|(?<=\blas ))({_HOUR_WORDS})(?: uhr)?[ -]({_MINUTES_BEHIND})\b(?! (?:vor|nach)\b)"
     rf"|\b(\d{{1,2}}|{_HOUR_WORDS}) uhr ({_MINUTES_BEHIND})\b"
 )
@@ -103,7 +105,8 @@ _ABOUT = lazy_regex(
 )
 # "Samstagmittag", "heuteabend"
 _JOINED_DAYS = lazy_regex(
-    r"\b((?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|heute?|gestern)(früh|morgen|vormittag|mittag|nachmittag|abend|nacht)s?\b",
+    r"\b((?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|sonnabend|heute?|gestern)(früh|morgen|vormittag|mittag"
+    r"|nachmittag|abend|nacht)s?\b",
     re.IGNORECASE,
 )
 # Names in which a typo is corrected, and words that look like one.
@@ -150,8 +153,10 @@ _OTHER_WORDS = frozenset(["so", "do", "mi", "mer", "mar", "dim", "dom", "vie", "
 _IN_ROW = lazy_regex(r"\b(?:" + "|".join(_WHOLE_NAMES) + r")\b\.?", re.IGNORECASE)
 # A single short name is a day directly before an hour or part of the day: "so 14 Uhr", "do. abends", "sat 11am".
 _BEFORE_HOUR = lazy_regex(
-    r"(?<![\w'])(?:(mon|tues?|wed|thurs?|thu|fri|sat|sun)\.? (?=\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\d{1,2}[:.]\d\d\b|[0-2]\d[0-5]\d\b)"
-    r"|(mo|di|mi|do|fr|sa|so)\.? (?=(?:(?<!so )um )?\d{1,2}(?:[:.]\d\d)? ?uhr\b|\d{1,2}:\d\d\b|(?:abend|nachmittag|morgen|vormittag|mittag)s?\b)"
+    r"(?<![\w'])(?:(mon|tues?|wed|thurs?|thu|fri|sat|sun)\.? (?=\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\d{1,2}[:.]\d\d\b"
+    r"|[0-2]\d[0-5]\d\b)"
+    r"|(mo|di|mi|do|fr|sa|so)\.? (?=(?:(?<!so )um )?\d{1,2}(?:[:.]\d\d)? ?uhr\b|\d{1,2}:\d\d\b|(?:abend"
+    r"|nachmittag|morgen|vormittag|mittag)s?\b)"
     r"|(lun|mar|mer|jeu|ven|sam|dim|mie|jue|vie|sab|dom)\.? (?=(?:à |a las )?\d{1,2}(?: ?h|:\d\d\b)))",
     re.IGNORECASE,
 )
@@ -176,12 +181,14 @@ _PACKED_CLOCK = lazy_regex(
 )
 # Dictated: "by 7 40", "um 7 40", "a las 7 40".
 _SPOKEN_DIGITS = lazy_regex(
-    r"\b(at|by|till?|until|for|um|ab|gegen|à|vers|las) (\d{1,2}) ([0-5]\d)\b(?! ?(?:%|\w*(?:min|h|kg|km|g|ml|euros?|pounds?)\b))",
+    r"\b(at|by|till?|until|for|um|ab|gegen|à|vers|las) (\d{1,2}) ([0-5]\d)\b(?! ?(?:%|\w*(?:min|h|kg|km|g|ml"
+    r"|euros?|pounds?)\b))",
     re.IGNORECASE,
 )
 # "At 3, no wait, make it 4" is at 4; and "a las 4, no a las 3" too.
 _TAKEN_BACK = lazy_regex(
-    r"\b(at|by|um|à|a las) \d{1,2}(?::[0-5]\d)?,? (?:no(?! a las? )|nein|ne|nee|non|oh|ach|sorry|wait|pardon|perdón)\b[\w ,']{0,24}?"
+    r"\b(at|by|um|à|a las) \d{1,2}(?::[0-5]\d)?,? (?:no(?! a las? )|nein|ne|nee|non|oh|ach|sorry|wait|pardon"
+    r"|perdón)\b[\w ,']{0,24}?"
     r" (\d{1,2}(?::[0-5]\d)?)\b(?! ?(?:%|(?:min|hour|stund|uur|heur|hora|kg|euro|pound)))",
     re.IGNORECASE,
 )
@@ -200,9 +207,25 @@ _SHORT_TIMER = lazy_regex(r"\b(\d{1,3}) ?([sm])(?= timer\b)", re.IGNORECASE)
 _HOURS_AND_MINUTES = lazy_regex(r"\b(\d{1,2}) ?h ?(\d{1,2}) ?m(?![\w'’])", re.IGNORECASE)
 
 
+# "At 8, 14 and 20"; in Spanish "a las 8 y 20" is one time.
+_HOURS_IN_ROW = lazy_regex(
+    r"\b(?P<at>at|um|à) (?P<first>\d{1,2}(?::\d\d)?)(?P<middle>(?:, ?\d{1,2}(?::\d\d)?){0,3}),? (?P<and>and|und|et)"
+    r" (?P<last>\d{1,2}(?::\d\d)?)(?=$|[,.;!]| (?:every|each|jeden|tous|remind|erinner\w*|rappelle)\b| ?(?:uhr|h"
+    r"|o'?clock|[ap]m)\b)",
+    re.IGNORECASE,
+)
+
+
+_TO_NOON = lazy_regex(
+    r"\b((?:quarter|half|five|ten|twenty|\d{1,2}) (?:minutes )?(?:to|past|after|before) )(?:noon|midday)\b",
+    re.IGNORECASE,
+)
+_THREE_QUARTERS = lazy_regex(r"\b3/4[- ]?(?:of an )?(?:hours?|hrs?|stunde|h)\b", re.IGNORECASE)
+
+
 def spell_times(text: str) -> str:
     """Return the text with its times in the form that `time_language` reads."""
-    text = spell_lengths(text)
+    text = _TO_NOON.sub(r"\1twelve", _HOURS_IN_ROW.sub(_read_hours_in_row, spell_lengths(text)))
     text = _JOINED_DAYS.sub(r"\1 \2", _LONG_WORDS.sub(_without_slip, text))
     for pattern, number in _DAY_WORDS:
         text = pattern.sub(number, text)
@@ -220,8 +243,17 @@ def spell_times(text: str) -> str:
     )
 
 
+def _read_hours_in_row(match: re.Match[str]) -> str:
+    at, hours = match["at"], [match["first"], *(hour.strip() for hour in match["middle"].split(",") if hour.strip())]
+    hours.append(match["last"])
+    if any(int(hour.split(":")[0]) > 12 for hour in hours):  # then none of them is of a dial of twelve
+        hours = [hour if ":" in hour else f"{int(hour):02}:00" for hour in hours]
+    return f"{', '.join(f'{at} {hour}' for hour in hours[:-1])} {match['and']} {at} {hours[-1]}"
+
+
 def spell_lengths(text: str) -> str:
     """Return the text with "in 5m" as "in 5 min", "1h30m" as "1 h 30 min"."""
+    text = _THREE_QUARTERS.sub("45 minutes", text)
     text = _SHORT_LENGTH.sub(lambda match: f"{match[1]}{match[2]} {_SHORT_UNITS[match[3].lower()]}", text)
     text = _SHORT_TIMER.sub(lambda match: f"{match[1]} {_SHORT_UNITS[match[2].lower()]}", text)
     return _HOURS_AND_MINUTES.sub(r"\1 h \2 min", text)

@@ -21,6 +21,7 @@ LEAST_SHARES = {
     "developed.jsonl": 0.88,
     "fresh.jsonl": 0.92,
     "parallel.jsonl": 0.9,
+    "turns_of_phrase.jsonl": 0.95,
     "households.jsonl": 0.85,
     "many_voices.jsonl": 0.9,
     "mixed_households.jsonl": 0.85,
@@ -39,6 +40,7 @@ STEPS = {
     "parallel.jsonl": 15,
     "remarks.jsonl": 16,
     "seen.jsonl": 12,
+    "turns_of_phrase.jsonl": 19,
     "variants.jsonl": 4,
 }
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 from assistant.core.text import lazy_regex
-from assistant.core.time_language import H
+from assistant.core.time_language import UNITS, H, N
 from assistant.core.time_pieces import FoundTimes, are_joined, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
-from assistant.models.offline.cues import fold, says
+from assistant.models.offline.cues import fold, read_cues, says, says_any
 from assistant.models.offline.lists import (
     ListPart,
     list_parts,
@@ -26,7 +26,7 @@ from assistant.models.offline.lists import (
 from assistant.models.offline.matching import ListedItem, count_hits
 from assistant.models.offline.moves import move
 from assistant.models.offline.order_signs import SAME_AGAIN
-from assistant.models.offline.plain_forms import duty_by_day
+from assistant.models.offline.plain_forms import duty_by_day, last_day
 from assistant.models.offline.plans import MOMENT, OtherAnswer, Plan, PlanContext, call_tool, describe_todos
 from assistant.models.offline.targets import content_words, find_targets
 
@@ -56,6 +56,29 @@ _NAMES = (
 )
 _ON_THE_LIST = "It is on the list, without an alarm. To be reminded, say when: remind me to … tomorrow at 9."
 
+# "5 and 10 minutes", "5 minutes for the eggs and 10 for the pasta"
+_LENGTHS = lazy_regex(
+    rf"\b(?P<number>{N})(?: (?P<unit>{UNITS['minutes']}|{UNITS['hours']})\b)?(?P<words>(?:(?! (?:and|und|et"
+    rf"|y) )[^,\d]){{0,60}})"
+    r"(?:,? (?:and|und|et|y) |, |$)"
+)
+_HOW_MANY = lazy_regex(rf"\b{N}\s*$", re.IGNORECASE)
+_HOURS = lazy_regex(UNITS["hours"])
+# "Wecker auf 6 und einen auf 7"
+_FOR_HOUR = lazy_regex(
+    r"\b(?:auf|for) (?=\d{1,2}(?:[:.]\d\d)?(?: |$|,)(?! ?(?:min|std|stunden?|sek|hours?|h\b|people|eggs)))",
+    re.IGNORECASE,
+)
+_BARE_END = lazy_regex(r"(?<![\d:.h])\d{1,2}$")
+# "And another", "und einen", "und nochmal"
+_ANOTHER = lazy_regex(
+    r"^(?:(?:and |und |et |y )?(?:another|one|einen?|nochmal|noch mal|again|une? autre|otr[oa])[ ,]*)+$", re.IGNORECASE
+)
+# What an alarm does, which is no name of it.
+_RINGS_AT_END = lazy_regex(
+    r"(?:^|(?<= ))(?:(?:to )?(?:go(?:es)? off|ring|sound)|klingel[nt]+|lautet|sonner?|suen[ea])[\s.!]*$"
+)
+_AT_WHICH_HOURS = "At what times? Nothing is set yet. Say them: remind me every day at 9 and at 18 to …"
 _FOR_HOW_LONG = "For how long? Nothing is set yet. Say it with the time: set a timer for 10 minutes."
 _FOR_WHEN = "For when? Nothing is set yet. Say it with the time: set an alarm for 7 tomorrow."
 
@@ -73,6 +96,9 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
         raise OtherAnswer(asks=True)
     wakes, answers = says("wake", folded) or says("alarm", folded), []
     rings = wakes or says("timer", folded)
+    if says("times_a_day", folded) and not find_times(text).of_kind("clock", "part"):
+        return _AT_WHICH_HOURS
+    text = read_cues().patterns["times_a_day"].sub("every day", text)
     for what, when in _reminders_in(text):
         if rings and not when:
             return _FOR_HOW_LONG if says("timer", folded) else _FOR_WHEN
@@ -110,6 +136,9 @@ def _again(text: str, items: Sequence[ListedItem], context: PlanContext) -> dict
     words = content_words(text)
     if len(words) > count_hits(words, item) + 1:
         return None
+    if (before := times.of_kind("before")) and item.due and not times.of_kind("clock", "day"):
+        earlier = item.due - timedelta(minutes=before[0].minutes, days=before[0].days)
+        return {"text": item.text, "when": earlier.strftime(MOMENT)}
     at = resolve_times(times, context.now, item.due)
     if at is None:
         return None
@@ -129,16 +158,19 @@ def _names_repeating(text: str, items: Sequence[ListedItem], context: PlanContex
 
 def _reminders_in(text: str) -> list[tuple[str, str]]:
     """(what, when) of each reminder that a sentence asks for."""
-    times = find_times(text)
     folded = fold(text)
     wakes = says("wake", folded)
     rings = wakes or says("alarm", folded)
+    times = find_times(_FOR_HOUR.sub("at ", text) if rings else text)
+    if says("timer", folded) and len(timers := _timers(text)) > 1:
+        return timers
     if says("timer", folded) or (not times.pieces and find_length(folded)):
         length = find_length(folded)
         minutes = length.minutes or length.days * 1440 if length else 0
         rest = f"{text[: length.start]} {text[length.end :]}" if length else ""
         if minutes:
             return [(order_subject(_FOR.sub("", rest)) or "Timer", f"in {minutes} minutes")]
+    times = _of_twenty_four(times)
     clocks = times.of_kind("clock")
     parts = [piece for piece in times.pieces if piece.part and piece.kind in ("part", "repeat")]
     if len(clocks) < 2 and 1 < len(parts) <= _MOST_PARTS and are_joined(times, parts):
@@ -152,6 +184,14 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     if len(days := times.joined_days) > 1 and len(days) <= _MOST_PARTS and not times.rule:
         others = [piece for piece in times.pieces if piece not in days]
         return [(order_subject(times.words.replace(" and ", " ")), _phrase(times, [day, *others])) for day in days]
+    if not clocks and not times.rule and 1 < len(moments := _joined_moments(times)) <= _MOST_PARTS:
+        # "tonight and tomorrow morning"; "tomorrow morning the dog, and in the evening the cat"
+        return [(order_subject(times.words), _phrase(times, pieces)) for pieces in moments]
+    if not clocks and not times.rule and len(own := _each_with_moment(times)) > 1:
+        return own
+    deltas = times.of_kind("delta")
+    if 1 < len(deltas) <= _MOST_PARTS and are_joined(times, deltas):
+        return [(_subject(times.words, folded, wakes=wakes), _phrase(times, [delta])) for delta in deltas]
     when = times.phrase
     if (
         rings
@@ -163,9 +203,72 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     return [(_subject(times.words, folded, wakes=wakes), when)]
 
 
+def _each_with_moment(times: FoundTimes) -> list[tuple[str, str]]:
+    """One for each part of a sentence, where each has a part of a day and words of its own: "tomorrow morning the pass,
+    and in the evening the laundry"."""
+    read = [find_times(part) for part in _split(times, _PARTS)]
+    subjects = [order_subject(part.words) if content_words(part.text) else "" for part in read]
+    if not 1 < len(read) <= _MOST_PARTS or not all(subjects) or not all(part.of_kind("part") for part in read):
+        return []
+    day = next((_phrase(read[0], read[0].of_kind("day")) for _ in read[0].of_kind("day")), "")
+    whens = [part.phrase if part.of_kind("day") else f"{day} {part.phrase}".strip() for part in read]
+    return list(zip(subjects, whens, strict=True))
+
+
+def _of_twenty_four(times: FoundTimes) -> FoundTimes:
+    """Where one hour is of a dial of twenty-four, all are: "at 8 and at 20"."""
+    clocks = times.of_kind("clock")
+    if len(clocks) < 2 or not any(clock.minutes >= 13 * 60 and not clock.half for clock in clocks):
+        return times
+    text = times.text
+    for clock in reversed(clocks):
+        own = text[clock.start : clock.end]
+        text = f"{text[: clock.start]}{_BARE_END.sub(lambda m: f'{int(m[0]):02}:00', own)}{text[clock.end :]}"
+    return find_times(text)
+
+
+def _timers(text: str) -> list[tuple[str, str]]:
+    """(what, when) of each timer of several: "two timers, 5 and 10 minutes"."""
+    first = re.search(r"\b(?:timers?|minuteurs?|temporizador(?:es)?|wecker|eieruhr\w*|kurzzeitwecker)\b", fold(text))
+    before = _HOW_MANY.sub("", text[: first.start()]) if first else ""  # "two timers"
+    rest = " ".join(f"{before} {text[first.end() :]}".split()) if first else text
+    found = list(_LENGTHS.finditer(fold(rest)))
+    units = [match["unit"] for match in found if match["unit"]]
+    is_one = units and _HOURS.fullmatch(units[0]) and len(units) == len(found)  # "1 hour and 20 minutes"
+    if len(found) < 2 or not units or is_one or content_words(rest[: found[0].start()]):
+        return []
+    timers = []
+    for match in found:
+        length = find_length(f"{match['number']} {match['unit'] or units[0]}")
+        if length is None or not length.minutes:
+            return []
+        words = _FOR.sub("", rest[match.start("words") : match.end("words")])
+        timers.append((order_subject(words) or "Timer", f"in {length.minutes} minutes"))
+    return timers
+
+
+def _joined_moments(times: FoundTimes) -> list[list[TimePiece]]:
+    """The pieces of each moment, where a text names several days or parts of days that only "and" joins, each part of
+    a day with its own day; else nothing."""
+    pieces = times.of_kind("day", "part")
+    if len(pieces) < 3 and not any(piece.offset == 0 for piece in pieces if piece.kind == "part"):
+        return []
+    moments: list[list[TimePiece]] = []
+    for piece in pieces:
+        if moments and not times.text[moments[-1][-1].end : piece.start].strip(" ,"):
+            moments[-1].append(piece)
+        elif not moments or are_joined(times, (moments[-1][-1], piece)):
+            moments.append([piece])
+        else:
+            return []
+    return moments if len(pieces) == len(times.pieces) else []
+
+
 def _subject(words: str, folded: str, *, wakes: bool) -> str:
     """What a reminder is called."""
     subject = order_subject(words)
+    if says("alarm", folded) and (ring := _RINGS_AT_END.search(fold(subject))):
+        subject = subject[: ring.start()].rstrip(" ,")
     if subject and not (wakes and len(subject.split()) < 2):
         return subject
     name = next((name for word, name in _NAMES if word in folded), "Reminder")
@@ -209,14 +312,17 @@ def _several(times: FoundTimes) -> list[tuple[str, str]]:
     """One for each hour: with its own words where it has some, else with those of all."""
     parts = _split(times, _PARTS)
     read = [find_times(part) for part in parts]
-    if len(parts) < 2 or any(not part.of_kind("clock") for part in read):
+    if len(parts) < 2 or any(len(part.of_kind("clock")) != 1 for part in read):
         parts = [part for part in _split(times, _MORE_PARTS) if find_times(part).of_kind("clock")]
         read = [find_times(part) for part in parts]
     if len(parts) < 2:
         clock = times.of_kind("clock")[-1]
         kept = [piece for piece in times.pieces if piece.kind != "clock" or piece is clock]
         return [(order_subject(times.words), _phrase(times, kept))]
-    whole = order_subject(times.words)
+    whole = _ANOTHER.sub("", order_subject(times.words))
+    whole = whole or (
+        _subject("", fold(times.text), wakes=True) if says_any(("wake", "alarm"), fold(times.text)) else ""
+    )
     subjects = [order_subject(part.words) if content_words(part.text) else "" for part in read]
     shared = " ".join(
         times.text[piece.start : piece.end]
@@ -252,7 +358,16 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     heading = says("add_heading", fold(text)) or says("list_heading", fold(text))
     due = times.phrase if times.has_day and not name else ""
     due = (_due_date(times, context.now) if due and context.now else "") or due
-    freely = bool(name) or (bool(heading) and "," in text) or says("several", fold(text)) or "," in text
+    if not (name or due) and times.of_kind("span") and context.now:  # "this weekend"
+        due = last_day(times, context.now)
+    dated = [find_times(each).has_day for each in _PARTS.split(text)]
+    freely = (
+        bool(name)
+        or (len(dated) > 1 and all(dated))
+        or (bool(heading) and "," in text)
+        or says("several", fold(text))
+        or "," in text
+    )
     words = times.words if due else text
     words = order_subject(words) if says("set_reminder", fold(text)) and not part.is_named else words
     things = quoted_items(text) or split_items(todo_items(words), freely=freely)
@@ -260,6 +375,8 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
         raise OtherAnswer
     arguments: dict[str, object] = {"action": "add", "items": things, **({"list": name} if name else {})}
     own = [find_times(each) for each in split_items(todo_items(text), freely=freely)] if due else []
+    if ":" in text and find_times(text.partition(":")[0]).has_day:
+        own = []  # the day is that of all
     if context.now and len(own) == len(things) > 1 and any(each.has_day for each in own[:-1]):
         result = ""
         for thing, each in zip(things, own, strict=True):

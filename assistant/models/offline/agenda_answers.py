@@ -6,6 +6,7 @@ others; a question that nothing planned answers is left to what was told.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
@@ -15,7 +16,7 @@ from assistant.core.text import pluralize
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_resolve import day_range
 from assistant.models.offline.cues import fold, read_cues, says, says_any
-from assistant.models.offline.intents import rank_intents
+from assistant.models.offline.intents import rank_intents, rank_without_items
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
 from assistant.models.offline.order_spelling import spell_order
@@ -35,6 +36,8 @@ _SPANS = {"weekend": "weekend", "nextweek": "next week", "thisweek": "week", "th
 # What asks for all that is planned, whatever other words it has.
 _OF_PLANS = ("agenda_noun", "reminder_noun", "todo_noun", "open_todos", "goes_through", "all", "both_kinds")
 _LINE_TIME = re.compile(r"- (\d\d):(\d\d) ")
+_TOLD_LINE = re.compile(r'- (?:\d\d:\d\d )?(?P<text>"(?:[^"\\]|\\.)*") \(told on ')
+_DAY_LINE = re.compile(r"\w+ \d{4}-\d\d-\d\d:")
 
 
 def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
@@ -59,7 +62,7 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         and not says("due_by", folded)
         and "show_agenda" in context.tools
     ):
-        return (yield from _agenda(times, context))
+        return (yield from _agenda(times, context, text))
     reminders = [item for item in items if item.kind == "reminder" and not item.done]
     todos = [item for item in items if item.kind == "todo"]
     by_words = matching(words, [item for item in items if not item.done])
@@ -70,6 +73,11 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         if not any(is_same_list(item.list, name) for item in todos) and not _asks(folded, text):
             raise OtherAnswer(sure=False)  # "Marc est sur liste d'attente"
         return _of_list(name, [word for word in words if word not in fold(name)], todos, folded)
+    if says("overdue", folded) and not times.pieces:
+        return _overdue(todos, context.now)
+    is_due = says("due_by", folded) and bool(times.pieces) and any(item.due for item in todos)
+    if is_due and not by_words:
+        return _of_todos([item for item in todos if not item.done], times, folded, context.now)
     if "already_done" in topics and not matching(words, todos) and "when" not in folded:
         return _shown("Done lately", [item for item in todos if item.done], "Nothing was ticked off in the last day.")
     if "reminder_noun" in topics:
@@ -77,10 +85,10 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if by_words:
         then = items_at_times(by_words, times, context.now) if context.now and not says("asks_when", folded) else []
         return _about(words, then or items)
-    if says("due_by", folded) and times.pieces and any(item.due for item in todos):
-        return _of_todos([item for item in todos if not item.done], times, folded, context.now)
+    if says("world", folded):
+        raise OtherAnswer(asks=True)  # the weather on Sunday is not what is planned then
     if times.pieces and "show_agenda" in context.tools:
-        return (yield from _agenda(times, context))
+        return (yield from _agenda(times, context, text))
     if words and not topics and not names_list(text):
         raise OtherAnswer
     if "open_todos" not in topics and not names_list(text):
@@ -143,20 +151,49 @@ def look_up(text: str, context: PlanContext) -> Plan:
             )
         if not times.names_moment or says("world", fold(text)) or "show_agenda" not in context.tools:
             raise
-        return (yield from _agenda(times, context))
+        return (yield from _agenda(times, context, text))
 
 
-def _agenda(times: FoundTimes, context: PlanContext) -> Plan:
+def _agenda(times: FoundTimes, context: PlanContext, asked: str) -> Plan:
     span = day_range(times, context.now) if context.now else None
     named = next((piece for piece in times.of_kind("span") if not times.of_kind("day")), None)
     if span and not named and span[1] - span[0] > timedelta(days=1):
         when = f"{span[0]:%A} to {span[1] - timedelta(days=1):%A}"
     else:
         when = _SPANS[named.part] if named else f"{span[0]:%Y-%m-%d}" if span else times.phrase
-    result = yield from call_tool("show_agenda", when=when)
+    result = _without_questions((yield from call_tool("show_agenda", when=when)), asked, when)
     if span and not named and (span[1] - span[0]) < timedelta(days=1):
         return _lines_between(result, span[0].hour, span[1].hour or 24)
     return result
+
+
+def _without_questions(agenda: str, asked: str, when: str) -> str:
+    """An agenda without what was told there and only asked for it: "Friday, anything planned"."""
+    kept: list[str] = []
+    for line in agenda.split("\n"):
+        told = _TOLD_LINE.match(line)
+        if told and _is_question(json.loads(told["text"]), asked):
+            continue
+        if _DAY_LINE.fullmatch(line):
+            kept = _without_empty_day(kept)
+        kept.append(line)
+    kept = _without_empty_day(kept)
+    return "\n".join(kept).strip() or f"Nothing is planned for {when}."
+
+
+def _without_empty_day(lines: list[str]) -> list[str]:
+    return lines[:-1] if lines and _DAY_LINE.fullmatch(lines[-1]) else lines
+
+
+def _is_question(told: str, asked: str) -> bool:
+    if fold(told) == fold(asked) or says("asks", fold(told)):
+        return True
+    return rank_without_items(spell_order(told))[0][0] in ("ask", "question")
+
+
+def _overdue(todos: Sequence[ListedItem], now: datetime | None) -> str:
+    late = [item for item in todos if not item.done and item.due and now and item.due.date() < now.date()]
+    return _shown("Overdue", late, "Nothing on your lists is overdue.")
 
 
 def _lines_between(result: str, first: int, last: int) -> str:

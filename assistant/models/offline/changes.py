@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from assistant.core.text import lazy_regex
+from assistant.core.time_language import DAY_CODES
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece
 from assistant.core.time_resolve import ResolvedTime, day_range, resolve_times
@@ -37,6 +38,7 @@ from assistant.models.offline.targets import (
     is_old_time,
     items_at_times,
 )
+from assistant.models.offline.tense_forms import is_all_open, parts_still_open
 
 _PARTS = lazy_regex(r"\s*[,;.!]\s+")
 _MISSING = lazy_regex(
@@ -60,6 +62,13 @@ _SHOPPING_DONE = lazy_regex(
 )
 _RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
 ONLY_THE_NEXT = "I can only leave out the next time that it comes, so nothing is changed"
+STILL_OPEN = "Nothing is changed, it is still on the list"
+_NOT_THEN = lazy_regex(
+    r"\b(?:not|never|nicht|keine?|pas|jamais|no|nunca|sin|except|ausser|sauf|menos|excepto)\b(?!.{0,80}\b(?:but"
+    r"|sondern|mais|sino|instead)\b)"
+)
+# "Pas le dimanche" is of every Sunday.
+_HABIT = lazy_regex(r"^le \w")
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
 
 
@@ -103,6 +112,8 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if targets.is_everything and len(found) > 1:
         return ask_for_kind(found)
     is_once = not says("for_good", fold(text))
+    if len(found) == 1 and found[0].often and (left := rule_without_days(found[0], times, fold(text))):
+        return (yield from call_tool("change_reminder", id=found[0].id, **on_days(found[0], left)))
     if (
         is_once
         and len(found) == 1
@@ -110,6 +121,8 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         and (skipped := skip_one(found[0], times, context.now)) is not None
     ):
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
+    if is_once and len(found) == 1 and found[0].often and times.of_kind("span"):
+        return f"{ONLY_THE_NEXT}: {describe_item(found[0])}"  # it does not come this week
     if says("leaves_out", fold(text)) and found[0].kind == "reminder":
         return f"{ONLY_THE_NEXT}: {describe_item(found[0])}"
     return (yield from _take_away(found, "remove"))
@@ -159,13 +172,11 @@ def says_whole_list_done(text: str) -> bool:
     folded = fold(without_lists(text))
     if _SHOPPING_DONE.match(fold(text).strip(" .!")):
         return True
-    if (
-        not any(list_names(text))
-        or not says_any(("all", "clear"), folded)
-        or says_any(("puts", "drop", "show"), folded)
-    ):
+    if not any(list_names(text)) or not says_any(("all", "clear"), folded) or says_any(("drop", "show"), folded):
         return False
     ends = _PARTICIPLE_AT_END.search(folded) is not None
+    if says("puts", folded) and not (ends and says("states", folded)):
+        return False
     return ends or says_any(("sense_done", "done"), folded) or _HAS.search(folded) is not None
 
 
@@ -181,6 +192,10 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
         return describe_todos((yield from call_tool("manage_todo_list", action="complete", ids=list(numbers))))
     if (says("asks", fold(text)) or text.endswith("?")) and not says("mark", fold(text)):
         raise OtherAnswer(asks=True)  # "did I buy the milk" asks
+    if is_all_open(text):
+        if still := parts_still_open(text, todos):
+            return f"{STILL_OPEN}: {', '.join(describe_item(item) for item in still)}"
+        raise OtherAnswer(asks=True)
     there = not_done(items)
     if not says("except", fold(text)) and not says("all", fold(text)):  # "got the milk, but there was no bread"
         text = _without_missing(_without_missing_side(text))
@@ -240,3 +255,31 @@ def skip_one(item: ListedItem, times: FoundTimes, now: datetime | None) -> dict[
     step = timedelta(days=7) if "WEEKLY" in rule and "," not in rule else timedelta(days=1)
     when = datetime.combine(at.at.date(), item.due.time()) + (timedelta(0) if until else step)
     return {"when": when.strftime(MOMENT), "repeat": rule}
+
+
+def rule_without_days(item: ListedItem, times: FoundTimes, folded: str) -> str:
+    """The days that are left, as in a rule, where what comes every day, or on several, is not wanted on some of them:
+    "not on Sundays"; "" for anything else."""
+    rule, named = find_times(item.often).rule, times.rule.removeprefix("FREQ=WEEKLY;BYDAY=")
+    habits = [piece for piece in times.of_kind("day") if piece.weekday is not None and _HABIT.match(_own(piece, times))]
+    named = named or ",".join(DAY_CODES[piece.weekday or 0] for piece in habits)
+    if any(piece.part == "weekend" for piece in times.of_kind("span")):
+        named = "SA,SU"
+    if times.dropped or not named or "=" in named or not _NOT_THEN.search(folded):
+        return ""
+    days = DAY_CODES if rule == "FREQ=DAILY" else tuple(rule.removeprefix("FREQ=WEEKLY;BYDAY=").split(","))
+    left = [day for day in days if day in DAY_CODES and day not in named.split(",")]
+    return ",".join(left) if 0 < len(left) < len(days) else ""
+
+
+def _own(piece: TimePiece, times: FoundTimes) -> str:
+    return fold(times.text[piece.start : piece.end])
+
+
+def on_days(item: ListedItem, days: str) -> dict[str, str]:
+    """The next time of a reminder that comes on these days of the week alone, as in a rule."""
+    assert item.due is not None
+    at = item.due
+    while DAY_CODES[at.weekday()] not in days:
+        at += timedelta(days=1)
+    return {"when": at.strftime(MOMENT), "repeat": f"FREQ=WEEKLY;BYDAY={days}"}

@@ -35,6 +35,7 @@ class Cues:
     subject: Mapping[str, re.Pattern[str]]
     order_words: frozenset[str]
     articles: frozenset[str]
+    ordinary_lists: frozenset[str]
 
 
 @cache
@@ -48,7 +49,8 @@ def read_cues() -> Cues:
         for name, text in data["subject"].items()
     }
     words = {name: frozenset(re.findall(r"\w+", fold_text(text))) for name, text in data["words"].items()}
-    return Cues(compile_patterns("cues", data), subject, words["order"], words["articles"])
+    ordinary = frozenset(data["words"]["ordinary_lists"].split())
+    return Cues(compile_patterns("cues", data), subject, words["order"], words["articles"], ordinary)
 
 
 @lru_cache(maxsize=2048)

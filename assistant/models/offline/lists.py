@@ -9,58 +9,11 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import TEA, fold, read_cues
 
-_ORDINARY_LISTS = frozenset(
-    [
-        "to-do",
-        "todo",
-        "do",
-        "to",
-        "my",
-        "the",
-        "a",
-        "this",
-        "task",
-        "tasks",
-        "aufgaben",
-        "aufgabe",
-        "meine",
-        "die",
-        "der",
-        "generale",
-        "taches",
-        "tache",
-        "faire",
-        "tareas",
-        "tarea",
-        "pendientes",
-        "hacer",
-        "mi",
-        "la",
-        "ma",
-        "une",
-        "una",
-        "that",
-        "our",
-        "mes",
-        "mis",
-        "whole",
-        "entire",
-        "ganze",
-        "einer",
-        "eine",
-        "ne",
-        "nouvelle",
-        "neue",
-        "nueva",
-        "new",
-        "deine",
-        "ta",
-        "tu",
-    ]
-)
 _LIST = lazy_regex(
-    r"(?:\b(?:zu[rm]|auf|fur|for|pour|para|in|von|an|aus|from|to|on|onto|off|into|of|a|sur|dans|de|en|del|al|la|mi|ma|my|the|die|der|das|den"
-    r"|dem|meine[rnm]?|mes|mis|las?|los|les|our|unsere[rn]?|notre|nos|nuestr[oa]s?|ne|parmi|entre|eine[rn]?|une|una|un|einen|nen|->|=>|→)\s+)*"
+    r"(?:\b(?:zu[rm]|auf|fur|for|pour|para|in|von|an|aus|from|to|on|onto|off|into|of|a|sur|dans|de|en|del|al|la"
+    r"|mi|ma|my|the|die|der|das|den"
+    r"|dem|meine[rnm]?|mes|mis|las?|los|les|our|unsere[rn]?|notre|nos|nuestr[oa]s?|ne|parmi|entre|eine[rn]?|une"
+    r"|una|un|einen|nen|->|=>|→)\s+)*"
     r"(?:\b(?P<plain2>to-?\s?do-?\s?list[es]?)\b|\b(?P<de>\w+?)s?(?:[- ])?(?:zettel|liste)\b(?! (?:de|des|d'|pour)\b)"
     r"(?: (?P<after>vacances|bricolage|courses|valise|noel|travail|maison|voyage|cadeaux|anniversaire|jardin)\b)?"
     r"|\b(?P<en>\w+(?:-\w+)+|(?:(?<!\band )\w+[- ])?\w+) lists?\b"
@@ -78,7 +31,7 @@ _SHOPPING = lazy_regex(
     r"|\b(?:lo |la |el )?(?:del|de las|de la|des) (?P<name2>super|supermercado|mercado|mandado|compras?|courses)\b"
 )
 _BETWEEN_ITEMS = lazy_regex(
-    r"\s*[;\n]\s*|\s*(?<!\d),(?!\d)\s*(?:(?:and|und|et|y|ni)\s+)?|\.\s+(?:(?:and|und|et|y)\s+)?|"
+    r"\s*[;\n]\s*|\s+/\s+|\s*(?<!\d),(?!\d)\s*(?:(?:and|und|et|y|ni)\s+)?|\.\s+(?:(?:and|und|et|y)\s+)?|"
     r"\s+(?:and|n|und|et|y|e|ni|plus|sowie|as well as|along with|ainsi que|así como|\+|&)\s+",
     re.IGNORECASE,
 )
@@ -86,9 +39,12 @@ _BETWEEN_ITEMS = lazy_regex(
 
 # Things that are called by two: "salt and vinegar crisps".
 _ONE_THING = lazy_regex(
-    r"\b(?:salt and vinegar|cheese and onion|mac and cheese|fish and chips|gin and tonic|bangers and mash"
-    r"|sweet and sour|half and half|head and shoulders|cookies and cream|rum and raisin|ben and jerry'?s"
-    r"|salz und pfeffer(?= ?chips)|sour cream and onion)\b",
+    r"\b(?:salt (?:and|&|'?n'?) vinegar|sel et vinaigre|sal y vinagre|essig und salz|cheese (?:and|&|'?n'?) onion"
+    r"|mac (?:and|&|'?n'?) cheese"
+    r"|fish (?:and|&|'?n'?) chips|gin (?:and|&|'?n'?) tonic|bangers (?:and|&|'?n'?) mash"
+    r"|sweet (?:and|&|'?n'?) sour|half (?:and|&|'?n'?) half|head (?:and|&|'?n'?) shoulders|cookies (?:and|&"
+    r"|'?n'?) cream|rum (?:and|&|'?n'?) raisin|ben (?:and|&|'?n'?) jerry'?s"
+    r"|salz und pfeffer(?= ?chips)|sour cream (?:and|&|'?n'?) onion)\b",
     re.IGNORECASE,
 )
 _SAME_LISTS = (
@@ -119,8 +75,20 @@ _QUOTED = lazy_regex(r"(?<!\w)[\"'“„«‘]\s*([^\"'“”„«»‘’]{2,80
 # "épicerie : tofu, nouilles"; "Y en ferretería: tacos"
 _HEADING = lazy_regex(
     r"(?P<before>(?:^|[.;,!]\s+|\s)(?:(?:y|und|and|et|also|auch|aussi|tambien)\s+)?)"
-    r"(?P<to>(?:(?:en|auf|on|to|sur|a|in|for|fur|pour|para|dans|zu|ins|beim|bei)\s+(?:(?:the|my|la|le|les|el|mi|die|den|der|ma)\s+)?)?)"
+    r"(?P<to>(?:(?:en|auf|on|to|sur|a|in|for|fur|pour|para|dans|zu|ins|beim|bei)\s+(?:(?:the|my|la|le|les|el|mi"
+    r"|die|den|der|ma)\s+)?)?)"
     r"(?P<name>[^\W\d_]{3,}(?:[- ][^\W\d_]+)?)\s*:(?=\s)"
+)
+_COURTESY_BEHIND = lazy_regex(
+    r"(?<![\s,])[\s,]+(?:please|pls|plz|bitte|stp|svp|s'il (?:te|vous) pla[iî]t|porfa(?:vor)?|por favor|thanks"
+    r"|danke|merci"
+    r"|gracias)[\s.!]*$",
+    re.IGNORECASE,
+)
+# "Zu erledigen:" names no list.
+_TO_DO = lazy_regex(
+    r"(?:zu \w+e[lr]?n|(?:a|por|para) \w+(?:er|ir|re|ar)|to \w+|(?:\w+ )?(?:jobs|chores|errands|things|stuff"
+    r"|pending|outstanding))"
 )
 _AND = lazy_regex(
     r"^(?:(?:and|und|et|y(?! a\b)|also|auch|aussi|tambien|también)\b[\s,]*)+|[\s,]+(?:and|und|et|y)$", re.IGNORECASE
@@ -131,7 +99,9 @@ _CONTENTS = lazy_regex(
 )
 # "trag mir drei Sachen als Aufgaben ein: ..."
 _HEAD_OF_TASKS = lazy_regex(
-    r"^[^:,]{0,60}\b(?:things|tasks?|to-?dos?|sachen|dinge|aufgaben?|erledigen|trucs|choses|taches?|deberes|cosas?|cosita"
+    r"^[^:,]{0,60}\b(?:things|stuff|jobs?|chores?|errands?|pending|outstanding|tasks?|to-?dos?|sachen|dinge"
+    r"|aufgaben?|erledigen|trucs|choses|taches?|deberes"
+    r"|cosas?|cosita"
     r"|tareas?|pendientes?)\b[^:,]{0,40}:\s"
 )
 # "for the ward:", "Rehearsal to-dos:"
@@ -149,7 +119,8 @@ _DUE = lazy_regex(
 )
 # "échalo", "agrégalo porfi", "note-les": what was named before goes on the list.
 _POINTS_TO_IT = lazy_regex(
-    r"(?:(?:pon|echa|agrega|anade|apunta|anota|mete|metese|suma|incluye)(?:me|se)?l[oae]s?|(?:mets|note|ajoute|rajoute|inscris)-l[ea]s?)"
+    r"(?:(?:pon|echa|agrega|anade|apunta|anota|mete|metese|suma|incluye)(?:me|se)?l[oae]s?|(?:mets|note|ajoute"
+    r"|rajoute|inscris)-l[ea]s?)"
     r"(?: (?:porf\w*|stp|ahi|tambien|aussi|please))?"
     r"|(?:and |so )?(?:it|that|they|those|this|these) (?:should |needs? to |has to |have to )?(?:goes?|belongs?)"
     # "tu les inscris ?", "¿los apuntas?", "schreibst du die auf?"
@@ -158,6 +129,14 @@ _POINTS_TO_IT = lazy_regex(
     r"|(?:schreib|setz|pack|trag|notier)s?te? ?(?:du |mir )*(?:das|die|den|es|sie)?(?: auf| drauf| ein)?"
 )
 # Two things to do, in languages whose verbs show it: "relancer le client et nettoyer la cage".
+# "Bread and also butter and oh yeah jam"
+_BESIDE = lazy_regex(
+    r"^(?:(?:and|und|et|y|also|auch(?: noch)?|noch|aussi|encore|también|tambien|oh|ach|ah|puis|then|dann|luego"
+    r"|yeah|yes|ja|oui|sí"
+    r"|right|maybe"
+    r"|vielleicht|peut-être|quizás?)[\s,]+)+(?=\w)",
+    re.IGNORECASE,
+)
 _TWO_TASKS = lazy_regex(
     r"^(?P<one>\w+(?:er|ir|re|oir|ar|arse|erse|irse) .+?) (?:et|y) (?P<other>\w+(?:er|ir|re|oir|ar|arse|erse|irse) .+)$"
     r"|^(?P<one2>.+ \w+en) und (?P<other2>.+ \w+en)$"
@@ -174,7 +153,8 @@ _LIST_CLAUSES = lazy_regex(
     r"|(?:setz|schreib|pack|tu|hau)e? (?:das|die|den|es|sie)\b"
     r"|(?:mets|ajoute|note|rajoute|inscris)[- ](?:le|la|les|ca|ça)\b"
     r"|(?:pon|anade|añade|apunta|apúnta|mete|méte|anota|anóta|agrega|agréga)(?:me)?l[oa]s?\b)"
-    r"|\s+(?:and|und|et|y)\s+(?=(?:pop|put|add|stick|write|jot|schreib|setz|pack|tu|mets|met|ajoute|note|mete|pon|apunta|anade|añade)\b)",
+    r"|\s+(?:and|und|et|y)\s+(?=(?:pop|put|add|stick|write|jot|schreib|setz|pack|tu|mets|met|ajoute|note|mete|pon"
+    r"|apunta|anade|añade)\b)",
     re.IGNORECASE,
 )
 
@@ -244,12 +224,12 @@ def _list_name(text: str, match: re.Match[str]) -> str:
             if "-" not in word:
                 words = [part for part in words if not _is_order_word(fold(part))]
             kept = re.sub(r"(?<=\w\w\w)s?(?:liste|zettel)$", "", " ".join(words))
-            return "" if not kept or fold(kept) in _ORDINARY_LISTS else kept
+            return "" if not kept or fold(kept) in read_cues().ordinary_lists else kept
     return ""
 
 
 def _is_order_word(word: str) -> bool:
-    ordinary = word in _ORDINARY_LISTS or word in read_cues().order_words
+    ordinary = word in read_cues().ordinary_lists or word in read_cues().order_words
     return ordinary and not any(word in names for names in _SAME_LISTS)
 
 
@@ -278,6 +258,7 @@ def spell_headings(text: str) -> str:
             not is_list
             or not read_cues().order_words.isdisjoint(words)
             or names_list(match[0])
+            or _TO_DO.fullmatch(f"{match['to']}{match['name']}")
             or find_times(match[0]).pieces
         ):
             continue
@@ -311,7 +292,7 @@ def split_items(text: str, *, freely: bool) -> list[str]:
     else:
         kept = _ONE_THING.sub(lambda match: match[0].replace(" ", "\0"), text)
         parts = [part.replace("\0", " ") for part in _BETWEEN_ITEMS.split(kept)]
-    parts = [tidy_item(each) for part in parts for each in _two_tasks(part)]
+    parts = [tidy_item(_BESIDE.sub("", each)) for part in parts for each in _two_tasks(part)]
     return [part for part in parts if part] or [text]
 
 
@@ -323,10 +304,10 @@ def _two_tasks(text: str) -> list[str]:
 
 def tidy_item(text: str) -> str:
     """A thing without its article and what stands around it."""
-    words = text.strip(" .,;:!?\"'“”„-").split()
+    words = _COURTESY_BEHIND.sub("", text).strip(" .,;:!?\"'“”„-").split()
     while len(words) > 1 and fold(words[0]) in read_cues().articles and not TEA.fullmatch(words[0]):
         words = words[1:]
-    item = " ".join(words)
+    item = re.sub(r" ?\( ?\)", "", " ".join(words))
     return re.sub(r"^(?:d'|l'|de l')(?=\w)", "", item, flags=re.IGNORECASE)
 
 

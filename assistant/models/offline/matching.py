@@ -46,6 +46,11 @@ _SYNONYMS = (
         )
     ),
 )
+# "Anzurufen" and "angerufen" are "anrufen".
+_WITH_ZU = lazy_regex(
+    r"^(an|ab|auf|aus|ein|vor|mit|um|los|weg|nach|her|hin|zuruck|zu|raus|rein|rauf|runter|bei|durch"
+    r"|fest)(?:zu(?=\w{3,}n$)|ge(?![bhw])(?=\w{3,}(?:t|en)$))"
+)
 _MOST_WORDS = 60
 
 
@@ -144,6 +149,7 @@ def is_same(word: str, other: str) -> bool:
 
 
 def _plain(word: str) -> str:
+    word = _WITH_ZU.sub(r"\1", word)
     return word.replace("œ", "oe").replace("ue", "u").replace("ae", "a").replace("oe", "o").replace("ß", "ss")
 
 

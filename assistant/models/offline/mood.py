@@ -39,13 +39,14 @@ def is_order(text: str) -> bool:
     folded = forms["preface"].sub("", fold(text).strip(" ¿¡"), count=1)
     if forms["frame"].match(folded):
         return True
-    if "?" in text or tells_what_was_done(text) or tells_without_subject(text) or _tells_in_french(text.strip()):
+    if "?" in text or tells_what_was_done(text) or tells_without_subject(text) or tells_in_french(text.strip()):
         return False
     ordered = any(forms[name].match(folded) for name in ("joined", "let_us", "verb_first"))
     return ordered and not forms["tells"].match(folded)
 
 
-def _tells_in_french(text: str) -> bool:
+def tells_in_french(text: str) -> bool:
+    """Return whether a French sentence tells by its participle what was done: "acheté un vélo", "Paul a changé"."""
     return _FRENCH_TOLD.match(text) is not None or _FRENCH_PERFECT.match(text) is not None
 
 

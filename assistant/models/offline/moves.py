@@ -11,11 +11,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from assistant.core.text import lazy_regex
-from assistant.core.time_language import DAY_CODES, H
+from assistant.core.time_language import DAY_CODES, HOURS_OF_PARTS, H
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
-from assistant.models.offline.changes import for_each, not_done, skip_one
+from assistant.models.offline.changes import for_each, not_done, on_days, rule_without_days, skip_one
 from assistant.models.offline.cues import fold, says
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words, words_of
@@ -26,8 +26,10 @@ from assistant.models.offline.plans import (
     PlanContext,
     ask_which,
     call_tool,
+    describe_item,
     describe_todos,
 )
+from assistant.models.offline.remark_forms import ends_some_day, says_too
 from assistant.models.offline.targets import (
     NUMBER,
     Targets,
@@ -61,6 +63,7 @@ _NOT_ONE = lazy_regex(
     re.IGNORECASE,
 )
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
+NO_END = "I can't end a reminder on a day that is still to come, so nothing is changed; say when it is to stop"
 _ABOUT_THEN = 90  # minutes
 # What was not at night is not moved into it by an hour that may be of the afternoon.
 _NIGHT_ENDS = 5
@@ -103,6 +106,10 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return ask_which(found)
     if says("once_only", fold(text)) and len(found) == 1 and found[0].often and not times.has_clock:
         return (yield from call_tool("change_reminder", id=found[0].id, repeat="once"))
+    if ends_some_day(text) and len(found) == 1 and found[0].often:
+        return f"{NO_END}: {describe_item(found[0])}"
+    if len(found) == 1 and (left := rule_without_days(found[0], times, fold(text))):
+        return (yield from call_tool("change_reminder", id=found[0].id, **on_days(found[0], left)))
     skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.of_kind("clock"))
     if skips and len(found) == 1 and found[0].often and (skipped := skip_one(found[0], times, now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
@@ -141,6 +148,11 @@ def _on_other_days(item: ListedItem, times: FoundTimes) -> FoundTimes | None:
     days = [piece.weekday for piece in times.joined_days if piece.weekday is not None]
     if any(piece.part == "weekend" for piece in times.of_kind("span")):
         days = [5, 6]
+    rule = find_times(item.often).rule
+    if says_too(fold(times.text)) and "WEEKLY;BYDAY=" in rule:  # "and on Thursdays too"
+        new = [piece.weekday for piece in times.of_kind("day") if piece.weekday is not None]
+        codes = {*re.sub(r".*=", "", rule).split(","), *re.sub(r".*=", "", times.rule).split(",")}
+        days = [*new, *(number for number, code in enumerate(DAY_CODES) if code in codes and number not in new)]
     if not item.often or len(days) < 2:
         return None
     rule = f"FREQ=WEEKLY;BYDAY={','.join(DAY_CODES[day] for day in sorted(days))}"
@@ -190,6 +202,11 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
         times = find_times(f"at {hour[1]}")
     if not times.pieces and says("snooze", folded) and item.kind == "reminder":
         return (yield from call_tool("change_reminder", id=item.id, when="in 10 minutes"))
+    before = next(iter(times.of_kind("before")), None)
+    if before and item.due and not times.of_kind("clock", "day", "repeat"):
+        at = item.due - timedelta(minutes=before.minutes, days=before.days)
+        at = at.replace(hour=HOURS_OF_PARTS[before.part], minute=0) if before.part else at
+        return (yield from _set(item, at, bool(before.minutes or before.part), ""))
     resolved = resolve_times(times, now, item.due)
     if resolved is None:
         raise OtherAnswer

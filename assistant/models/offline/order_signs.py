@@ -16,13 +16,15 @@ from assistant.models.offline.intents import is_understood, rank_without_items
 from assistant.models.offline.lists import names_list
 from assistant.models.offline.matching import subject_words
 from assistant.models.offline.mood import has_others_do, is_order, tells_without_subject
+from assistant.models.offline.remark_forms import has_enough
 
 # From this chance on, a sentence is a statement for sure; from the second on, it may be one.
 SURE = 0.93
 LIKELY = 0.3
 # It begins with what may be a verb that nobody here knows: "entgrate die Spatzen", "dégivre les moineaux".
 _VERB_FIRST = lazy_regex(
-    r"^(?!(?:heute?|gestern|morgen|jetzt|dann|aber|und|weil|wenn|dass|auch|noch|nur|elle|il|je|on|ce|que|une|aujourd\w*|hoy"
+    r"^(?!(?:heute?|gestern|morgen|jetzt|dann|aber|und|weil|wenn|dass|auch|noch|nur|elle|il|je|on|ce|que|une"
+    r"|aujourd\w*|hoy"
     r"|ayer|ella|este|esta|donde|que|para|come)\b)[^\W\d_]{3,}(?<!st)"
     r" (?:(?:mal|bitte|mir|uns|den|die|das|dem|meinen?|einen?)"
     r"|(?<=e )(?:le|la|les|mon|ma|mes|du|des|un|une)|(?<=[ae] )(?:el|los|las|al|mi|mis|un|una))\b"
@@ -46,7 +48,7 @@ _GERMAN_AM = lazy_regex(r"\b(?:ich bin|bin ich)\b")
 _THIS_NOT_THAT = lazy_regex(
     r"(?:,|\band|\bund|\bet|\by) (?:not|nicht|pas|no) (?:the |der |die |das |le |la |el |a |de |d')?[\w-]+[.!]*$"
 )
-NOT_BUT = lazy_regex(r"\b(?:not|nicht|pas|no)\b.{1,60}\b(?:but|sondern|mais|sino)\b")
+NOT_BUT = lazy_regex(r"\b(?:not|nicht?|pas|no)\b.{1,60}\b(?:but|sondern|mais|sino)\b")
 # A few words of which no intent is as likely, and no cue is in them, want nothing.
 _LIKELY_MEANT = 0.6
 # From this chance on, a sentence without any cue of an order is a statement, whatever the person has.
@@ -170,7 +172,8 @@ INFINITIVE = lazy_regex(
 )
 # "Die Rollläden hochfahren": what is to be done, by a verb whose prefix is not apart from it.
 _SEPARABLE = lazy_regex(
-    r"^(?!.*\b(?:ich|wir|er|sie|man|will|wollen|muss|mussen|soll|sollen|kann|konnen|lassen|wird|werden|hat|haben|sind)\b)"
+    r"^(?!.*\b(?:ich|wir|er|sie|man|will|wollen|muss|mussen|soll|sollen|kann|konnen|lassen|wird|werden|hat|haben"
+    r"|sind)\b)"
     r"(?:bitte |mal )?(?:der|die|das|den|dem|alle|mein\w*|unser\w*) (?:\w+ ){1,4}"
     r"(?:ab|an|aus|auf|zu|ein|hoch|runter|raus|rein|weg|um|los|herunter|hinunter|vor)\w{3,}(?:en|ern|eln)(?: bitte)?$"
 )
@@ -178,14 +181,17 @@ _HEADED = lazy_regex(r"^[^:]{3,40}:\s")
 # What has been done: "stairs hoovered", "Treppe ist geputzt", "l'escalier est aspiré", "escalera aspirada". With its
 # accent in French, where "aspire" orders.
 _PARTICIPLE = lazy_regex(
-    r"\b(?:\w{2,}(?:ed|[aeiou]ught|orn|ken|ten)|(?:re)?paid|sent|sold|hung|swept|built|fed|given|seen|shut|fixed|sorted|rung|sewn|mown"
+    r"\b(?:\w{2,}(?:ed|[aeiou]ught|orn|ken|ten)|(?:re)?paid|sent|sold|hung|swept|built|fed|given|seen|shut|fixed"
+    r"|sorted|rung|sewn|mown"
     r"|drawn|thrown|hidden|laid|dealt with|(?:\w{0,6}ge\w{3,}|be\w{3,}|ver\w{3,}|er\w{3,}|ent\w{3,}|\w{3,}ier)(?:t|en)"
     r"|\w{3,}(?:é|ée|és|ées)|\w{2,}(?:ad|id)[oa]s?)$",
     re.IGNORECASE,
 )
 _OF_ONESELF = lazy_regex(r"^(?:j'|(?:je|i|ich|wir|we|nous|yo|me) )")
 _NEGATES = lazy_regex(
-    r"\b(?:not|n't|never|nicht|kein\w*|nie|pas|jamais|no|nunca|wrong|falsch|to|zu|cancel\w*|call\w*|move\w*|postpone\w*|verschoben|verlegt|abgesagt|annul\w*|report\w*|decal\w*|cancelad\w*|aplazad\w*|movid\w*)\b"
+    r"\b(?:not|n't|never|nicht|kein\w*|nie|pas|jamais|no|nunca|wrong|falsch|to (?:be|get|have)|zu|cancel\w*"
+    r"|call\w*|move\w*|postpone\w*|verschoben|verlegt|abgesagt|annul\w*|report\w*|decal\w*|cancelad\w*|aplazad\w*"
+    r"|movid\w*)\b"
 )
 
 
@@ -197,7 +203,8 @@ def begins_with_time(text: str, times: FoundTimes) -> str:
     head = _HEADED.match(text)
     before = find_times(head[0]) if head else None
     if before is not None and before.pieces and not subject_words(before.words.rstrip(": ")):
-        return "remind" if before.has_clock or before.of_kind("delta", "repeat") else "add"
+        is_asked = before.has_clock or before.of_kind("delta", "repeat") or says("set_reminder", fold(before.text))
+        return "remind" if is_asked else "add"
     first = times.pieces[0]
     if not first.start and re.search("HOURLY|MINUTELY", first.rule) and not says_any(_DECLARING, fold(times.words)):
         return "remind"  # "every four hours eye drops"
@@ -219,14 +226,16 @@ def may_be_order(text: str) -> bool:
         return False
     if says_any(("bare_done", "not_first", "leaves_out", "days_until", "arithmetic", "summarises"), folded):
         return True
-    if tells_without_subject(text) or has_others_do(text):
+    if tells_without_subject(text) or has_others_do(text) or has_enough(text):
         return True  # a to-do that is there may be done with it
     if may_say_done(text) or begins_with_time(text, find_times(text)) or says("writes_down", folded):
         return True
     if _THIS_NOT_THAT.search(folded) and len(folded.split()) <= _SHORT_CORRECTION:
         return True
-    if NOT_BUT.search(folded) and names_what_orders_are_about(text):
+    if NOT_BUT.search(folded) and (names_what_orders_are_about(text) or says("swaps", folded)):
         return True
+    if find_times(text).dropped:
+        return True  # one time instead of another
     intent, chance = rank_without_items(text)[0]
     if chance < DOUBTFUL and not is_understood(text) and not may_be_request(text):
         return False

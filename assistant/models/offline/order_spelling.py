@@ -75,8 +75,33 @@ _SHORT_NAME = rf"(?:{'|'.join(sorted(_DAY_NAMES, key=len, reverse=True))})"
 # "Mon wed fri", "tue/thu"; "todo mon: ..."
 _SHORT_DAYS_IN_ROW = lazy_regex(rf"\b{_SHORT_NAME}(?:(?: ?[,/&+] ?| and | )(?:and )?{_SHORT_NAME})+\b", re.IGNORECASE)
 _TODO_DAY = lazy_regex(rf"^(?P<before>(?:todo|to-do|to do|task) )(?P<day>{_SHORT_NAME})(?=\b ?:)", re.IGNORECASE)
+# "Todo Steuerberater anrufen do"
+_LAST_DAYS = {
+    "mo": "montag",
+    "di": "dienstag",
+    "mi": "mittwoch",
+    "do": "donnerstag",
+    "fr": "freitag",
+    "sa": "samstag",
+    "so": "sonntag",
+    "lun": "lundi",
+    "mer": "mercredi",
+    "jeu": "jeudi",
+    "ven": "vendredi",
+    "dim": "dimanche",
+    "mie": "miércoles",
+    "jue": "jueves",
+    "vie": "viernes",
+    "sab": "sábado",
+    "dom": "domingo",
+}
+_TODO_DAY_LAST = lazy_regex(
+    rf"^(?P<before>(?:todo|to-do|aufgabe|tache|tarea|tâche)[ :].+ )(?P<day>{'|'.join(_LAST_DAYS)})[\s.!]*$",
+    re.IGNORECASE,
+)
 _AGAIN_IN = lazy_regex(
-    r"(?P<before>\b(?:again|snooze\b.*|later)(?:,| in| for)* )(?P<number>5|10|15|20|30|five|ten|fifteen|twenty"
+    r"(?P<before>\b(?:(?:again|snooze\b.*|later)(?:,| in| for)*|(?:remind|ping|nudge|tell"
+    r"|buzz)\b.{0,80} in) )(?P<number>5|10|15|20|30|five|ten|fifteen|twenty"
     r"|thirty)(?P<end>[\s.!?]*)$",
     re.IGNORECASE,
 )
@@ -201,6 +226,7 @@ def spell_order(text: str) -> str:
     plain = _SHORT_DAY.sub(lambda match: f"{match['before']}{_DAY_NAMES[match['day'].lower()]}", plain)
     plain = _SHORT_DAYS_IN_ROW.sub(_spell_days, plain)
     plain = _TODO_DAY.sub(lambda match: f"{match['before']}{_DAY_NAMES[match['day'].lower()]}", plain)
+    plain = _TODO_DAY_LAST.sub(lambda match: f"{match['before']}{_LAST_DAYS[match['day'].lower()]}", plain)
     plain = _AGAIN_IN.sub(r"\g<before>\g<number> minutes\g<end>", plain)
     plain = _DAY_TO_DAY.sub(r"\g<before> over \g<to>", plain)
     plain = _DAY_TO_DAY_ROMANCE.sub(r"\g<before> du \g<old> au \g<new>", plain)
@@ -316,7 +342,8 @@ def _is_slip(word: str, whole: str) -> bool:
 # --------------------------------------------------------------------------------------------------------------- lists
 
 _TO_LIST = (
-    r"(?P<to>\b(?:to|on|onto|into|in|off|from|for|auf|in|von|aus|fur|zu[rm]?|ins|sur|dans|de|du|pour|cote|en|a|al|del|para)"
+    r"(?P<to>\b(?:to|on|onto|into|in|off|from|for|auf|in|von|aus|fur|zu[rm]?|ins|sur|dans|de|du|pour|cote|en|a|al"
+    r"|del|para)"
     r" (?:(?:the|my|die|der|das|dem|den|meine[rn]?|la|le|les|ma|mon|mi|el|l')\s?)?)"
 )
 # A list that gets its name here: "create a list called road trip with ...", "neue Liste Geschenke: ...".

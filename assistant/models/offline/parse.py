@@ -82,6 +82,7 @@ _TAKES_BACK = lazy_regex(
 )
 # "Note to self: ring the bank", of which "note to self: the code is 4711" is none.
 _MEMO = lazy_regex(r"^(?:note|memo|reminder) to (?:self|myself) ?[:,-] ?", re.IGNORECASE)
+_NUMBERED = lazy_regex(r"(?:(?<=[\s:])|^)\d[.)] ?(?=[^\W\d_])")
 _BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
 
 
@@ -129,6 +130,7 @@ def parse_message(text: str) -> tuple[Request, ...]:
     todo_list = _list_over_lines(text)
     if todo_list:
         return (DoOrder(todo_list, Note()),)
+    text = _in_one_line(text)
     sentences = _with_days_told(_join_remarks(_sentences_to_read(text)))
     # In the middle of a long text nobody gives orders.
     own = [number in (0, len(sentences) - 1) or len(sentences) <= _MOST_REQUESTS for number in range(len(sentences))]
@@ -153,6 +155,15 @@ def parse_message(text: str) -> tuple[Request, ...]:
         note = Note(is_task, doubtful, commanded, is_likely, is_plain, name=told)
         work = [replace(note, plain_unless_named=" ".join(open_words) if all(open_words) else ""), *work]
     return tuple(work[:_MOST_REQUESTS]) or tuple(requests[:1])
+
+
+def _in_one_line(text: str) -> str:
+    """Things that are numbered within a line, as one sentence: "to do: 1. ring school 2. sign the form"."""
+    head, *items = _NUMBERED.split(text)
+    numbers = [int(mark[0]) for mark in _NUMBERED.findall(text)]
+    in_order = numbers == list(range(1, len(items) + 1))
+    is_list = len(items) > 1 and in_order and head.rstrip().endswith(":") and "\n" not in text
+    return f"{head.rstrip()} {'; '.join(item.strip(' .,;') for item in items)}" if is_list else text
 
 
 def _join_remarks(sentences: list[Sentence]) -> list[Sentence]:

@@ -35,7 +35,8 @@ _ASKS_OR_TELLS = (
     *("keeps_in_mind", "perfect", "undo", "amend", "writes_down", "list_heading", "cannot", "add"),
 )
 _VERB = lazy_regex(
-    r"\b(?:i|i'm|we|he|she|it|they|you|ich|wir|er|sie|man|du|je|j'\w+|tu|il|elle|on|nous|vous|yo|me|se|nos|moi|mich|mir|uns"
+    r"\b(?:i|i'm|we|he|she|it|they|you|ich|wir|er|sie|man|du|je|j'\w+|tu|il|elle|on|nous|vous|yo|me|se|nos|moi"
+    r"|mich|mir|uns"
     r"|can|will|has|had|kommt|kommen|kann|hat|wird|va|vient|viene|tiene|not|nicht|pas|no)\b"
 )
 _WANTS_REMINDER = ("set_reminder", "wake", "wants_reminder", "nudges", "reminder_noun", "todo_noun", "negated_request")
@@ -152,7 +153,7 @@ def duty_by_day(text: str, now: datetime | None) -> tuple[str, str] | None:
     if any(piece.minutes for piece in days):
         return None
     match = read_cues().patterns["own_duty"].search(fold(times.text))
-    duty, due = match.span() if match else (0, 0), _last_day(times, now)
+    duty, due = match.span() if match else (0, 0), last_day(times, now)
     if not due or any(piece.start < duty[1] and duty[0] < piece.end for piece in days):
         return None
     if match is None and not (_is_infinitive(times) and len(times.words.split()) <= _MOST_WORDS):
@@ -168,7 +169,8 @@ def duty_by_day(text: str, now: datetime | None) -> tuple[str, str] | None:
     return (thing, due) if not is_german or re.search(r"(?:en|ern|eln|tun)$", fold(thing)) else None
 
 
-def _last_day(times: FoundTimes, now: datetime) -> str:
+def last_day(times: FoundTimes, now: datetime) -> str:
+    """The last day, YYYY-MM-DD, of the time that is named; "" for none."""
     at = resolve_times(times, now) if times.has_day else None
     if at is not None:
         return at.at.date().isoformat()

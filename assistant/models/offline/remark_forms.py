@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assistant.core.text import lazy_regex
-from assistant.core.time_pieces import FoundTimes
+from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.lists import without_lists
@@ -36,6 +36,25 @@ _NUMBERS_DONE = lazy_regex(
 _ONCE_MORE_AT = lazy_regex(
     r"^(?:and|und|et|y|then|dann) (?:also |auch |aussi )?"
     r"(?:again|once more|noch ?(?:ein)?mal|encore|otra vez|de nuevo)\b"
+)
+# One more of what was just set: "and on Saturday too", "remind me an hour before as well".
+_TOO = lazy_regex(r"\b(?:too|as well|also|auch|ebenso|aussi|egalement|tambien)\b")
+# A repeated reminder that is to end some day, which none does.
+_ONLY_UNTIL = lazy_regex(
+    r"^(?:(?:but|and|aber|und|mais|et|pero|y) )?(?:only|just|nur(?: noch)?|seulement|juste|que|solo)"
+    r" (?:until|till|til|up to|bis|jusqu'?(?:a|au|en)|hasta)\b"
+)
+# "The morning would be better, say nine"
+_BETTER = lazy_regex(r"\b(?:better|besser|mieux|mejor|prefer\w*|prefier\w*)\b")
+_NOT_THEN = lazy_regex(
+    r"^(?:(?:but|aber|mais|pero|and|und|et|y),? )?(?:not|nicht|nur nicht|pas|no|never|except|ausser|sauf|menos"
+    r"|excepto)\b"
+    r"(?!.*\b(?:but|sondern|mais|sino|instead)\b)"
+)
+# Other words for what was just set
+_SHOULD_SAY = lazy_regex(
+    r"^(?:it |that |this )?should (?:say|read|be called) |^(?:das |es )?soll(?:te)? [^,]{2,40} hei(?:ß|ss)en$"
+    r"|^(?:ca )?(?:doit|devrait) s'appeler |^(?:eso )?(?:debe|deberia|tiene que) (?:decir|poner|llamarse) "
 )
 _WAS_TO_BE = lazy_regex(
     r"^(?:(?:no|nein|non|oops|sorry|oh|ach),? )?(?:(?:that|it|this)(?: one)? (?:was (?:supposed|meant) to be"
@@ -71,10 +90,37 @@ _BACK_ON = lazy_regex(
 )
 
 
+def _is_bare(text: str) -> bool:
+    """Whether a sentence names no thing: "the morning would be better"."""
+    return "?" not in text and not content_words(text)
+
+
+def says_too(folded: str) -> bool:
+    """Whether a folded sentence says that something comes on top: "and on Saturday too"."""
+    return _TOO.search(folded) is not None
+
+
+def leaves_out_days(folded: str) -> bool:
+    """Whether a folded sentence begins with what leaves days out: "not on Sundays", "sauf le week-end"."""
+    return _NOT_THEN.match(folded) is not None
+
+
+def has_enough(text: str) -> bool:
+    """Whether somebody says that there is enough of something: "we've got enough eggs"."""
+    return _IS_THERE.match(fold(text)) is not None
+
+
+def ends_some_day(text: str) -> bool:
+    """Whether what comes again and again is wanted only until a day."""
+    return _ONLY_UNTIL.match(fold(text)) is not None
+
+
 def points_at_there(text: str) -> bool:
     """Whether a sentence only points at what is there, and says that it is done or was to be otherwise."""
     folded = fold(text)
-    return any(form.match(folded) for form in (_PLACES_DONE, _NUMBERS_DONE, _WAS_TO_BE))
+    if _BETTER.search(folded) and _is_bare(text) and find_times(text).pieces:
+        return True
+    return any(form.match(folded) for form in (_PLACES_DONE, _NUMBERS_DONE, _WAS_TO_BE, _ONLY_UNTIL, _SHOULD_SAY))
 
 
 def is_off_for_done(text: str) -> bool:
@@ -105,6 +151,23 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
     if _is_enough(text, folded, waiting):
         return "drop"
     just_set = changed_right_before(context)
+    if times.of_kind("day") and _comes_too(text, folded, times, waiting):
+        return "remind"
+    if just_set and _SHOULD_SAY.match(folded):
+        return "rename"
+    is_bare = just_set and _is_bare(text)
+    if is_bare and times.of_kind("day", "clock", "part", "before") and _TOO.search(folded) and not says("move", folded):
+        return "remind"
+    if is_bare and times.of_kind("before") and not times.of_kind("clock", "day", "repeat"):
+        return "move"
+    if is_bare and leaves_out_days(folded) and (times.rule or times.of_kind("span", "day")):
+        return "move"
+    if (
+        is_bare
+        and times.of_kind("clock", "day", "part", "before")
+        and (_BETTER.search(folded) or _ONLY_UNTIL.match(folded) or times.dropped)
+    ):
+        return "move"
     if just_set and times.of_kind("clock") and _ONCE_MORE_AT.match(folded):
         return "remind"
     if just_set and times.pieces and not content_words(text) and _WAS_TO_BE.match(folded):
@@ -113,6 +176,15 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
     if len(named) == 1 and named[0].kind == "reminder" and not times.of_kind("clock", "day", "repeat"):
         return "" if "?" in text else "move"  # "remind me of the notary an hour before"
     return "move" if _goes_on_for(text, folded, times, waiting, just_set=just_set) else ""
+
+
+def _comes_too(text: str, folded: str, times: FoundTimes, waiting: Sequence[ListedItem]) -> bool:
+    """Whether one reminder is named that is to come on another day as well: "orchids on Sunday too"."""
+    words = content_words(text)
+    named = matching(words, waiting)
+    alone = len(named) == 1 and named[0].kind == "reminder" and not named[0].often
+    is_more = _TOO.search(folded) is not None and not says_any(("move", "asks", "amend"), folded)
+    return alone and is_more and "?" not in text and count_hits(words, named[0]) == len(words)
 
 
 def _is_enough(text: str, folded: str, waiting: Sequence[ListedItem]) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.core.time_readers import find_length
-from assistant.models.offline.cues import fold, read_cues
+from assistant.models.offline.cues import fold, read_cues, says
 from assistant.models.offline.lists import is_same_list, list_names, tidy_item, without_lists
-from assistant.models.offline.matching import ListedItem, is_same, matching, subject_words, words_of
+from assistant.models.offline.matching import ListedItem, count_hits, is_same, matching, subject_words, words_of
 from assistant.models.offline.plans import OtherAnswer, Plan, PlanContext, ask_which, call_tool, describe_todos
 from assistant.models.offline.targets import find_targets
 
@@ -23,27 +23,37 @@ _NEW_NAMES = tuple(
         r"(?:in|en|a|por|zu|to)\s+(?P<new>.+?)(?: um)?$",
         r"(?:replace|ersetze?|remplace[rz]?|sustituye|reemplaza|swap)\s+(?P<old>.+?)\s+"
         r"(?:with|by|for|durch|mit|par|por|con)\s+(?P<new>.+)$",
-        r"(?:statt|anstatt|anstelle|instead of|au lieu de|en vez de|en lugar de)\s+(?P<old>.+?)\s+"
-        r"(?:soll da|soll|mach|schreib|nimm|bitte|lieber|besser|put|make it|get|mets|ecris|note|prends|pon"
+        r"(?:(?:statt|anstatt|anstelle|instead of|en vez de|en lugar de)\s+|au lieu d(?:e\s+|'))(?P<old>.+?)\s+"
+        r"(?:it should (?:say|be|read)|it'?s|it is|c'est|es(?= (?:el|la|un|una|a) )|ist es|ca doit etre"
+        r"|ce (?:sera|doit etre)|que (?:ponga|sea|diga)|soll da|soll"
+        r"|mach|schreib|nimm|bitte|lieber|besser|put|make it|get|mets|ecris|note|prends|pon"
         r"|compra|mejor|plutot)\s+"
         r"(?P<new>.+?)(?:\s+(?:stehe?n|hin|sein))*$",
         r"(?P<new>.+?) (?:instead of|rather than|statt|anstatt|anstelle von|au lieu d[eu]|en vez de"
         r"|en lugar de) (?P<old>.+)$",
         r"(?:donde (?:dice|pone)) (?P<old>\w+) .*\b(?:por|pon) (?P<new>[\w ]+)$",
         r"(?:donde (?:dice|pone)|where it says|wo) (?P<old>.+?) (?:steht |pon|put|schreib|mets)\w*,? (?P<new>.+)$",
-        r"\bmach\w* aus (?P<old>[\w-]+) (?P<new>[\w-]+)$",
+        r"\bmach\w* aus (?P<old>[\w-]+) (?P<new>[\w-]+)(?: (?:beim?|im|in der) .*)?$",
         r"\baus (?P<old>.+?) (?:mach|mache|wird|machen wir)(?: bitte| doch)? (?P<new>.+)$",
         r"(?:call (?:it|that)|ponle|llamalo|nenn (?:es|sie|ihn)|appelle[- ]l[ea]|renomme[- ]l[ea](?: en)?"
         r"|rename it(?: to)?|renombral[oa](?: a| como)?)\s+(?P<new>.+)$",
         # "change le nom du rappel réunion, mets entretien"
         r"\b(?:le nom|el nombre|the name|den namen?) (?:du|de la|de l'|del|of the|of|von|der|des) (?P<old>.+?),?"
         r" (?:mets|en|a|ponle|por|to|put|make it|call it|zu|in|auf) (?P<new>.+)$",
+        r"^(?P<old>[^>→]{2,40}?) ?(?:->|=>|→) ?(?P<new>[^>→]{2,40})$",
+        r"^rename (?:the )?(?:reminder|to-?do|task) (?P<old>[\w' -]{2,40}?),? (?:put|to|as|call it) (?P<new>.+)$",
+        r"^(?P<old>.{2,40}?) umbenennen (?:in|zu) (?P<new>.+)$",
+        # "It should say vet with Rex"
+        r"^(?:it |that |this )?should (?:say|read|be called) (?P<new>.+)$",
+        r"^(?:das |es )?soll(?:te)? (?P<new>[^,]{2,40}) hei(?:ß|ss)en$",
+        r"^(?:ca )?(?:doit|devrait) s'appeler (?P<new>.+)$",
+        r"^(?:eso )?(?:debe|deberia|tiene que) (?:decir|poner|llamarse) (?P<new>.+)$",
         # "the shed is actually a fence, fix the todo"
         rf"^{_ARTICLE}(?P<old>[^,]+?) (?:is|are|ist|est|es)(?: (?:actually|really|now|eigentlich|jetzt|doch|en fait"
         rf"|maintenant|en realidad|ahora))* {_ARTICLE}(?P<new>[^,]+?)(?: (?:now|jetzt|maintenant|ahora|actually))?,"
         r" (?:so |please |bitte )?(?:fix|change|correct|update|rename|edit|ander|korrigier|corrige|change|modifie"
         r"|cambia|arregla)\w* .*$",
-        r"(?P<old>.+?)\s+(?:should (?:say|be|read)|soll|doit s'appeler"
+        r"(?P<old>.+?)\s+(?:should be called|should (?:say|be|read)|soll|doit s'appeler"
         r"|que se llame)\s+(?P<new>.+?)(?:\s+hei(?:ß|ss)en)?$",
     )
 )
@@ -58,6 +68,8 @@ _THIS_NOT_THAT = lazy_regex(
     rf"\b(?:it'?s|es|c'est|era|ist|is|mean|meant|meinte?) (?P<new>[^,.;]+?),? (?:and |y |et |und )?"
     rf"(?:not|nicht|pas|no) (?:a |de |to |an )?{_ARTICLE}(?P<old>[\w-]+(?: [\w-]+)?)(?:,.*)?$"
 )
+_CLAUSE = lazy_regex(r",? (?:i|we|that|who|whom|que|qu'|qui|a quien|al que|a la que|ich|muss|wir|den|die)\b")
+_TO_WHOM = lazy_regex(r"^(?:a|al|to) (?=\w)", re.IGNORECASE)
 _SWAPS = tuple(
     lazy_regex(pattern)
     for pattern in (
@@ -83,6 +95,13 @@ _SWAPS = tuple(
 
 
 # "Rather margarine than butter", "make that pears, not apples"
+_NO_NOT = lazy_regex(r"^(?:(?:no|nope|nein|nee|ne|non)[, ]+)+(?=(?:not|nicht?|keine?n?|pas|no)\b)", re.IGNORECASE)
+# Where the old words stand: "in the gift todo".
+_PLACE = lazy_regex(
+    r" (?:in|on|at|for|from|dans|sur|en|beim?|im|auf|vo[nm]|del?|du)(?: (?:the|my|la|le|ma|mon|mi|el|der|dem|den|die"
+    r"|das|meine[rnm]?)| l')? ?(?P<where>[^,;]{1,40})$"
+)
+_OF = ("", "de", "d'", "of", "et", "and", "und", "y")
 _CONTRAST = lazy_regex(
     r"\b(?:instead|rather|make (?:it|that)|statt|stattdessen|anstatt|anstelle|lieber|plutot|au lieu|en vez|en lugar"
     r"|mejor|prefer\w*|sondern|sino|(?:no|not|nicht|non),? (?:it'?s|es|c'est|but))\b"
@@ -127,7 +146,7 @@ def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
 
 
 def _find_swap(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
-    plain = _PUT_RIGHT.sub("", plain).strip(" ,;.")
+    plain = _NO_NOT.sub("", _PUT_RIGHT.sub("", plain).strip(" ,;."))
     swaps = ((item, _swapped(plain, fold(plain), item)) for item in items if not item.done)
     return next(((item, new) for item, new in swaps if new), None)
 
@@ -186,17 +205,36 @@ def _find_new_name(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem,
         new = tidy_item(without_lists(plain[match.start("new") : match.end("new")]))
         found = matching(subject_words(match["old"]), [item for item in items if not item.done])
         if len(found) == 1 and _is_thing(fold(new)) and not (found[0].kind == "reminder" and _is_hour(new)):
-            return found[0], new
+            old = tidy_item(plain[match.start("old") : match.end("old")])
+            return found[0], _in_place(found[0].text, old, _without_place(new, found[0]))
     return None
+
+
+def _without_place(new: str, item: ListedItem) -> str:
+    """The new words without those that say of which thing they are: "Lea in the gift todo"."""
+    match = _PLACE.search(fold(new))
+    words = subject_words(match["where"]) if match else []
+    known = match is not None and count_hits(words, item) == len(words)
+    return new[: match.start()] if match and known else new
+
+
+def _in_place(text: str, old: str, new: str) -> str:
+    """A text with new words where it has the old ones; the new ones alone where these say more than that."""
+    place = re.search(rf"(?<!\w){re.escape(fold(old))}(?!\w)", fold(text))
+    rest = words_of(f"{text[: place.start()]} {text[place.end() :]}") if place else []
+    if place is None or not rest or set(rest) & set(words_of(new)):
+        return new
+    return f"{text[: place.start()]}{new}{text[place.end() :]}"
 
 
 def _swapped(plain: str, folded: str, item: ListedItem) -> str:
     """The words of a thing with some swapped for others, where the sentence says which for which."""
     own = fold(item.text)
     if (match := _NOT_BUT.search(folded)) and match["new"] not in own:
-        written = plain[match.start("new") : match.end("new")]
+        written = _TO_WHOM.sub("", plain[match.start("new") : match.end("new")])
+        named = _TO_WHOM.sub("", _CLAUSE.split(match["old"])[0])  # "Paul, whom I have to call"
         # "nicht Herr Özkan, sondern Frau Özdemir": a part of the name may be written otherwise.
-        for old, new in ((match["old"], written), (match["old"].split()[-1], written.split()[-1])):
+        for old, new in ((match["old"], written), (named, written), (match["old"].split()[-1], written.split()[-1])):
             if len(old) > 2 and (place := own.find(old)) >= 0:
                 return f"{item.text[:place]}{new}{item.text[place + len(old) :]}"
     if (match := _THIS_NOT_THAT.search(folded)) and (place := own.find(match["old"])) >= 0:
@@ -229,12 +267,14 @@ def _other_words(plain: str, folded: str, item: ListedItem) -> str:
             continue
         is_own = any(is_same(match[0], word) for word in own)
         gap = folded[runs[-1][2] : match.start()].strip() if runs else ""
-        if runs and runs[-1][0] == is_own and (not gap or fold(gap) in ("de", "d'", "of", "et", "and", "und", "y")):
+        if runs and runs[-1][0] == is_own and fold(gap) in _OF:
             runs[-1] = (is_own, runs[-1][1], match.end())
         else:
             runs.append((is_own, match.start(), match.end()))
     others = [number for number, (is_own, _, _) in enumerate(runs) if not is_own]
-    if len(others) != 1 or len(runs) < 2:
+    if not others and len(runs) == 1 and len(own) == 1 and folded[runs[0][1] : runs[0][2]] not in own:
+        return plain[runs[0][1] : runs[0][2]]  # "Hafermilch" is more than "Milch"
+    if len(others) != 1 or len(runs) != 2:
         return ""
     _, start, end = runs[others[0]]
     _, old_start, old_end = runs[others[0] - 1 if others[0] else 1]
@@ -245,6 +285,8 @@ def _other_words(plain: str, folded: str, item: ListedItem) -> str:
     ):
         end = old_end  # "make that brown bread"
     place = fold(item.text).find(folded[old_start:old_end])
+    if old_end < start and folded[old_end:start].strip() in ("de", "d'", "of"):
+        start = old_start  # "du lait d'avoine"
     if place < 0 or end - start > _LONGEST_SWAP or not _is_thing(folded[start:end]):
         return ""
     return f"{item.text[:place]}{plain[start:end]}{item.text[place + old_end - old_start :]}"
@@ -255,6 +297,8 @@ def _is_thing(words: str) -> bool:
     times, length = find_times(words), find_length(words)
     # "should be 2 hours later"
     rest = f"{words[: length.start]} {words[length.end :]}" if length else words
+    if says("times_a_day", words):
+        return False
     return not times.pieces and not read_cues().order_words.issuperset(words_of(rest))
 
 

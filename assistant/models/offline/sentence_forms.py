@@ -15,9 +15,10 @@ from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.changes import says_whole_list_done
 from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
+from assistant.models.offline.list_forms import copies_list, heads_list, heads_todo, is_for_list, puts_on_list
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
-from assistant.models.offline.mood import has_others_do
+from assistant.models.offline.mood import has_others_do, tells_without_subject
 from assistant.models.offline.order_signs import (
     INFINITIVE,
     SAME_AGAIN,
@@ -35,6 +36,7 @@ from assistant.models.offline.plans import PlanContext, find_last_changed
 from assistant.models.offline.remark_forms import intent_of_remark, is_back, is_off_for_done, was_not_done
 from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
+from assistant.models.offline.tense_forms import intent_of_tense, tells_of_past_day, tells_what_happened
 
 _THE_ALARM = lazy_regex(
     r"^(?:(?:bitte|please|ok|also),? )?(?:the|my|den|der|die|meinen|le|la|mon|ma|el|mi|l') ?(?:\w+ )?"
@@ -48,17 +50,24 @@ _A_NEW_ALARM = lazy_regex(
     r"\b(?:an?|another|new|eine?n?|neuen?|noch einen?|une?|nouv\w+|una?|otr[oa]|nuev[oa]) (?:\w+ )?"
     r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
 )
-# "todo: clear the gutters" is no order to clear.
-_HEADS_TODO = lazy_regex(
-    r"^(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s? ?: ?\S"
-    r"|^(?:(?:two|three|zwei|drei|deux|trois|dos|tres|\d) )?(?:things|choses|trucs|cosas|sachen|dinge)"
-    r"(?: (?:to do|a faire|por hacer|zu tun|zu erledigen)) ?: ?\S"
-)
-# "Add another milk"
-_ADDS_ANOTHER = lazy_regex(
-    r"^(?:please |pls |and |also )*add (?:another|one more|some more|more|an extra) (?!time|minute|hour)\w"
-)
 _ONCE_MORE = lazy_regex(r"\b(?:again|once more|noch ?mal|encore une fois|otra vez)\b")
+_ASKS_TO_REMIND = lazy_regex(
+    r"^(?:please |bitte )?(?:remind (?:me|us)|erinner\w* (?:mich|uns)|rappelle[- ](?:moi|nous)|recuerda(?:me|nos))\b"
+)
+_BARE_REMINDER = lazy_regex(
+    r"^[^\W\d_]+(?: [^\W\d_]+){0,3}[- ]?(?:reminder|erinnerung)\b|^(?:reminder|erinnerung|rappel"
+    r"|recordatorio)\b(?! about)"
+)
+_MAIL = lazy_regex(
+    r"^(?:please |bitte )?(?:read|check|open|lies|lese|lis|ouvre|lee(?:me)?|abre|mira)(?: me| mir|[- ]moi)? (?:my"
+    r"|meine|mes|mis|the|los|die|les) "
+    r"(?:new |neuen |nuevos )?(?:e-?mails?|mails?|messages?|nachrichten|correos?|mensajes?|texts|whatsapps?)\b"
+)
+_NONE_THEN = lazy_regex(
+    r"^(?:on |am |le |el )?(?:today|tomorrow|heute|(?:uber)?morgen|aujourd'hui|demain|hoy|manana|\w+(?:day|tag|di"
+    r"|nes|ado|ingo)|martes"
+    r"|jueves|mittwoch|dimanche),? (?:no|keine?n?|pas de|pas d'|sans|sin|without)\b"
+)
 # That something said before was wrong.
 _MISTAKEN = lazy_regex(
     r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt"
@@ -73,24 +82,6 @@ _OTHERWISE = lazy_regex(
     r"|mas (?:tarde|temprano)|not just|not only|nicht nur|pas (?:que|seulement)|no solo)\b"
 )
 _INSTEAD = lazy_regex(r"\b(?:instead|rather|stattdessen|lieber|besser|plutot|mejor)\b")
-# "Screws for the DIY list", "on n'a plus de sel, liste de courses": what is named before a list, and nothing of it
-# ordered, is to stand on it.
-_FOR_LIST = lazy_regex(
-    r"^[^?]+?(?:,| (?:for|on|onto|to|in|so|fur|auf|in|also|pour|sur|dans|donc|para|en|a|asi que))"
-    r"(?: (?:the|my|our|die|den|der|meine[rn]?|la|ma|el|mi|zur?|l'))? "
-    r"(?:[\w-]+ lists?|\w*(?:liste|zettel)(?: [\w' ]{2,20})?|lista(?: [\w ]{2,20})?|liste \w+)(?: (?:please"
-    r"|pls|bitte|stp|porfa))*[.! ]*$"
-)
-# "Put clear out the cellar on my list"
-_PUT_ON_LIST = lazy_regex(
-    r"^(?:please |pls |bitte |can you |could you |stp |porfa )*(?:(?:put|add|stick|pop|chuck|bung|write|note"
-    r"|jot)(?: down)? .+ (?:on|to|onto|in|into)"
-    r" (?:my|the|our) (?:[\w-]+ )?(?:lists?|to-?dos?|to do list|tasks)"
-    r"|(?:setze?|schreibe?|packe?|notiere?) .+ auf (?:meine|die|den|unsere) \w*(?:liste|zettel)"
-    r"|(?:mets|ajoute|note|inscris) .+ (?:sur|a|dans) (?:ma|la|mes|les) (?:liste\b.*|taches)"
-    r"|(?:pon|anade|apunta|mete) .+ (?:a|en) (?:mi|la|mis) (?:lista\b.*|tareas))(?: please| pls| bitte| stp"
-    r"| porfa)*[.!]*$"
-)
 _BELONGS = lazy_regex(
     r"\b(?:should (?:be|go)|belongs?|go(?:es)?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?"
     r"|pertenecen?)\b"
@@ -108,6 +99,11 @@ class _Sentence:
     context: PlanContext
     likeliest: str  # intent by the weights
     corrects: bool
+
+    @property
+    def named(self) -> list[ListedItem]:
+        """What the words of the sentence name."""
+        return matching(subject_words(without_lists(self.text)), self.waiting)
 
 
 def intent_of_form(
@@ -134,18 +130,28 @@ def _intent_at_once(it: _Sentence) -> str:
         return "question" if says("recalls", it.folded) else "ask"
     if says("resembles", it.folded) or (it.likeliest == "remind" and _tells_appointment(it.text, it.folded)):
         return "statement"
-    if _is_beyond(it.folded) or (says("summarises", it.folded) and not it.times.of_kind("day")):
+    if (it.likeliest in ("remind", "move", "ask") and not it.named and tells_what_happened(it.text)) or (
+        it.likeliest == "ask" and tells_of_past_day(it.text)
+    ):
+        return "statement"
+    if _is_beyond(it.folded) or copies_list(it.text) or (says("summarises", it.folded) and not it.times.of_kind("day")):
         return "cannot"
     if asks_what_is_left(it.text):
         return "ask"
-    if _HEADS_TODO.match(it.folded):
+    if it.likeliest == "add" and _ASKS_TO_REMIND.match(it.folded) and not names_list(it.text):
+        return "remind"
+    if it.likeliest == "ask" and _is_bare_reminder(it):
+        return "remind"
+    if heads_todo(it.text):
         return "add"
     if not it.corrects and (duty := duty_by_day(it.text, it.context.now)) and not _is_there(duty[0], it.waiting):
         return "add"
-    if _is_not_to_come(it.folded, it.waiting):
+    if _is_not_to_come(it.folded, it.waiting) or (it.times.of_kind("day") and _is_none_then(it)):
         return "drop"
     if names_swap(it.text, it.waiting):
         return "rename"
+    if by_tense := intent_of_tense(it.text, it.times, it.waiting, it.likeliest):
+        return by_tense
     if remark := intent_of_remark(it.text, it.times, it.waiting, it.context):
         return remark
     if says("not_due", it.folded) and any(item.due and item.kind == "todo" for item in it.waiting):
@@ -159,13 +165,18 @@ def _intent_of_rest(it: _Sentence) -> str:
         tells_need(it.text.rstrip("? ")) and names_list(it.text) and not says("asks", it.folded)
     ):
         return "add"
-    if not asks and (_is_for_list(it) or _heads_list(it)):
+    is_done = not asks and says_whole_list_done(it.text)
+    if (
+        not asks
+        and not is_done
+        and (is_for_list(it.text, it.likeliest, it.waiting) or heads_list(it.text, it.likeliest))
+    ):
         return "add"
     if says("snooze", it.folded) and not content_words(it.text) and it.likeliest not in ("move", "ask"):
         return "move"
     if not asks and any(list_names(it.text)) and says("resets", it.folded):
         return "drop"
-    if not asks and says_whole_list_done(it.text):
+    if is_done:
         return "complete"
     if not asks and it.likeliest == "statement" and _is_bare_alarm(it.folded, it.times):
         return "remind"
@@ -179,8 +190,8 @@ def _intent_of_rest(it: _Sentence) -> str:
         and not it.times.pieces
     ):
         return "add"
-    named = matching(subject_words(without_lists(it.text)), it.waiting)
-    if not (named or asks) and it.likeliest in ("drop", "move", "complete", "ask") and _PUT_ON_LIST.match(it.folded):
+    named = it.named
+    if not (named or asks) and it.likeliest in ("drop", "move", "complete", "ask") and puts_on_list(it.text):
         return "add"
     if named and says("off_list", it.folded) and not says("mark", it.folded) and not says("relist", it.folded):
         return "complete" if is_off_for_done(it.text) else "drop"
@@ -211,30 +222,6 @@ def _intent_of_rest(it: _Sentence) -> str:
     return "" if asks or named else _intent_of_mood(it.text, it.folded, it.times, it.likeliest)
 
 
-def _is_for_list(it: _Sentence) -> bool:
-    """Whether a sentence only names things and the list that they are for, or says that they have run out."""
-    if _FOR_LIST.match(it.folded) is None or not any(list_names(it.text)):
-        return False
-    runs_out = read_cues().subject["need"].match(it.folded) is not None
-    told = ("show", "show_only", "done", "sense_done", "clear", "all", "anything", "count", "tells_past", "recalls")
-    if says_any(told, it.folded) or matching(subject_words(without_lists(it.text)), it.waiting):
-        return False
-    plain = it.likeliest in ("ask", "statement") and not says_any(("states", "sense_drop", "forms"), it.folded)
-    return bool(content_words(it.text)) and (runs_out or plain)
-
-
-def _heads_list(it: _Sentence) -> bool:
-    """Whether the name of a list stands before what it is to have: "shopping: eggs (free range), 2x butter"; or it is
-    ordered to add something, and nothing else."""
-    heading = read_cues().patterns["list_heading"].match(it.folded)
-    rest = it.folded[heading.end() :] if heading else ""
-    told = ("done", "sense_done", "sense_drop", "drop", "states", "show", "clear")
-    if rest and it.likeliest in (*TOLD, "ask") and not says_any(told, rest):
-        return bool(content_words(rest))
-    adds = _ADDS_ANOTHER.match(it.folded)
-    return adds is not None and not it.times.pieces and find_length(it.folded) is None
-
-
 def _is_there(thing: str, waiting: Sequence[ListedItem]) -> bool:
     """Whether something that waits has the words of a thing, and not the verb alone: "pagar la luz" is no rent."""
     words = [word for word in subject_words(thing) if not INFINITIVE.match(word)] or subject_words(thing)
@@ -243,6 +230,8 @@ def _is_there(thing: str, waiting: Sequence[ListedItem]) -> bool:
 
 def _is_beyond(folded: str) -> bool:
     """Whether it wants words forgotten, something reckoned, or somebody told."""
+    if _MAIL.match(folded):
+        return True
     about_words = says("words_said", folded) and says_any(("drop", "erase_words"), folded)
     return about_words or says_any(("arithmetic", "tells_others"), folded)
 
@@ -253,6 +242,18 @@ def _is_not_to_come(folded: str, waiting: Sequence[ListedItem]) -> bool:
     return bool(reminders) and (
         says("negated_request", folded) or (says("leaves_out", folded) and any(item.often for item in reminders))
     )
+
+
+def _is_bare_reminder(it: _Sentence) -> bool:
+    """Whether a sentence only names a reminder and its time: "homework reminder Sunday evening"."""
+    words = content_words(it.text)
+    is_new = bool(words) and not it.named and it.times.names_moment and "?" not in it.text
+    return is_new and _BARE_REMINDER.search(it.folded) is not None and not says_any(("asks", "show"), it.folded)
+
+
+def _is_none_then(it: _Sentence) -> bool:
+    """Whether what comes again and again is not wanted on a day: "tomorrow no vitamins"."""
+    return _NONE_THEN.match(it.folded) is not None and any(item.often for item in it.named)
 
 
 def _added_last(context: PlanContext) -> bool:
@@ -303,7 +304,7 @@ def _intent_of_mood(text: str, folded: str, times: FoundTimes, likeliest: str) -
 
 def _is_bare_length(text: str, folded: str) -> bool:
     """ "Pasta is on, eleven minutes": a clause that is a length and nothing else asks for a timer."""
-    if says("tells_past", folded):
+    if says("tells_past", folded) or any(tells_without_subject(clause) for clause in clauses(text)):
         return False
     for clause in map(fold, clauses(text)):
         length = find_length(clause)

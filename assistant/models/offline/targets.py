@@ -69,6 +69,7 @@ _FIRST_OF = lazy_regex(
     r"(?P<number>two|three|2|3|zwei|beiden|drei|deux|trois|dos|tres)\b"
     r"|\b(?P<number2>deux|trois|dos|tres|2|3) (?:(?P<end2>dernier\w*|ultim[oa]s)|premier\w*|primer[oa]s)\b"
 )
+_PLURAL = lazy_regex(r"\b(?:reminders|erinnerungen|rappels|recordatorios)\b")
 _THREE = frozenset(["three", "3", "drei", "trois", "tres"])
 
 
@@ -106,7 +107,7 @@ def find_targets(
         return Targets(shown[-count:] if places["end"] or places["end2"] else shown[:count], all_meant=True)
     if (at_place := _at_place(folded, on_list or pool)) is not None:
         return Targets([at_place])
-    everything = says("all", folded)
+    everything = says("all", fold(times.words))
     if may_keep and (kept := _spared(text, pool, context.now)) is not None:
         named = [item for item in _named(kept[1], on_list or pool, times) if item not in kept[0]]
         alike = [item for item in on_list or pool if item.kind == kept[0][0].kind and item not in kept[0]]
@@ -182,6 +183,7 @@ def content_words(text: str) -> list[str]:
         "goes_through",
         "needs_no_more",
         "leaves_out",
+        "better_then",
     ):
         folded = read_cues().patterns[name].sub(" ", folded)
     return subject_words(folded)
@@ -243,7 +245,7 @@ def _without_words(
     *,
     is_empty: bool,
 ) -> Targets:
-    everything, lists_named = says("all", folded), any(list_names(folded))
+    everything, lists_named = says("all", fold(times.words)), any(list_names(folded))
     if not on_list and lists_named:
         return Targets([])
     if on_list and is_empty:
@@ -257,7 +259,7 @@ def _without_words(
         return Targets([])  # what was told right before is corrected
     states = states and changed_right_before(context)
     if not states and times.pieces and context.now and (then := _at_first_time(pool, times, context.now)):
-        return Targets(then, all_meant=everything or says("none_at_all", folded))
+        return Targets(then, all_meant=everything or says("none_at_all", folded) or _PLURAL.search(folded) is not None)
     if everything and says("todo_only", folded) and not lists_named:
         pool = [item for item in pool if not item.list] or pool  # "all my tasks" are not what is to be bought
     if everything and (any(kinds_named(folded)) or not says("names_list", folded)):
