@@ -1,5 +1,5 @@
-"""What both adapters do with the connection to a provider: limit how much it may send as one answer, and name the proxy
-that it is asked through.
+"""What both adapters do with the connection to a provider: load what it needs, limit how much it may send as one
+answer, and name the proxy that it is asked through.
 
 The SDKs collect a line until it ends, however long it is, so that a server that sends one without an end would fill the
 memory. What counts is what was unpacked: little that is compressed may be very much.
@@ -7,6 +7,7 @@ memory. What counts is what was unpacked: little that is compressed may be very 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -17,6 +18,17 @@ from assistant.core.text import host_of_address
 from assistant.models.encoding import MalformedProviderData
 
 _MAX_MEGABYTES = 64
+
+
+def load_event_loop_support() -> None:
+    """Import what a client of HTTP would import on the event loop, at its first request or while it is closed; in a
+    thread."""
+
+    async def open_and_close() -> None:
+        async with httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(verify=False)):
+            pass
+
+    asyncio.run(open_and_close())
 
 
 def limit_size(response: httpx2.Response) -> None:

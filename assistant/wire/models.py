@@ -160,18 +160,13 @@ def _build_model(provider: str, name: str, settings: Settings, deps: ModelDeps, 
 
     def load() -> tuple[Model, Prices]:
         with loaded_for_good():
+            from assistant.models.connection import load_event_loop_support
+
             adapter = _build_adapter(provider, name, settings, deps, prices)
-            _load_event_loop_support()
+            load_event_loop_support()
             return adapter
 
     return build(provider, name, load, ledger=deps.ledger)
-
-
-def _load_event_loop_support() -> None:
-    """Import what a client of HTTP would import on the event loop, at its first request or while it is closed."""
-    import anyio  # both SDKs need it
-
-    anyio.run(anyio.sleep, 0)
 
 
 def _build_adapter(
