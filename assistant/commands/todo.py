@@ -108,7 +108,7 @@ def finish_todos(context: CommandContext, items: NamedItems) -> list[TodoItem]:
 @todo.command("reopen", render=_render_todos, roles=ALL_ROLES)
 @items_argument("items")
 def reopen_todos(context: CommandContext, items: NamedItems) -> list[TodoItem]:
-    """Put items that were done back on their list, by their numbers, or one by words of it.
+    """Put items that were done back on their list.
 
     `todo list --done` shows them.
 
@@ -145,7 +145,7 @@ async def edit_todo(
 @todo.command("remove", render=_render_todos, roles=ALL_ROLES)
 @items_argument("items")
 def remove_todos(context: CommandContext, items: NamedItems) -> list[TodoItem]:
-    """Remove items that are not wanted any more, by their numbers, or one by words of it.
+    """Remove items that are not wanted any more.
 
     > assistant todo remove 2
     > assistant todo remove lamp oil

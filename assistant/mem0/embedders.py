@@ -93,6 +93,11 @@ class WordLlamaEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         return embed_in_batches(texts, self.dimensions, _TEXTS_AT_ONCE, self._rows)
 
+    def is_word(self, word: str) -> bool:
+        """Return whether a word is common enough to be one token; a misspelt one is several."""
+        (tokens,) = self._tokens([word])
+        return len(tokens) == 1
+
     def _rows(self, texts: list[str]) -> Vectors:
         tokens = self._tokens([clean_text(text) for text in texts])
         rows, places = self._table.rows(np.concatenate(tokens))

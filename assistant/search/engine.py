@@ -12,7 +12,7 @@ neighbours of a candidate are from its own stream (I10).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 
 import numpy as np
@@ -71,12 +71,16 @@ class SearchEngine:
         embed: EmbedTexts,
         limits: SearchLimits,
         questions: EmbeddingCache | None = None,
+        *,
+        is_word: Callable[[str], bool] = lambda word: False,
     ) -> None:
-        """`questions` embeds questions like `embed`, and may be shared by several engines."""
+        """`questions` embeds questions like `embed`, and may be shared by several engines; `is_word` tells words that
+        exist from misspelt ones."""
         self.index = SearchIndex(store, stems, embed)
         self._stems = stems
         self._questions = questions or EmbeddingCache(embed)
         self._limits = limits
+        self._is_word = is_word
 
     def search(self, question: str, where: SearchFilter, *, limit: int = 10) -> list[SourceHit]:
         """Return hits, best first, each source once. Raises `StoreError`."""
@@ -192,7 +196,7 @@ class SearchEngine:
         names = self._speaker_stems()
         own = {stem: word for stem, word in question.words.items() if stem not in names} or question.words
         terms = {stem: (1.0, stem) for stem in own}
-        like = self.index.vocabulary.similar_stems(own, vectors, exclude=names)
+        like = self.index.vocabulary.similar_stems(own, vectors, exclude=names, is_word=self._is_word)
         for stem in own:
             if len(stem) == 1 and is_spaceless(stem):
                 like.update(dict.fromkeys(self.index.stems_starting_with(stem), (1.0, stem)))

@@ -73,11 +73,16 @@ class Vocabulary:
                 self._waiting[stem] = word
 
     def similar_stems(
-        self, words: Mapping[str, str], vectors: Mapping[str, Floats], *, exclude: frozenset[str]
+        self,
+        words: Mapping[str, str],
+        vectors: Mapping[str, Floats],
+        *,
+        exclude: frozenset[str],
+        is_word: Callable[[str], bool] = lambda word: False,
     ) -> dict[str, tuple[float, str]]:
         """Return for the stems of a question (each with a word, and the vector of that) other stems of the collection
         with similar meaning, each with a weight below 1 and the question's stem it is most similar to; none of
-        `exclude`."""
+        `exclude`. `is_word` tells words that exist: they are no misspelt ones, even if nobody ever said them."""
         self._take_in()
         unknown = {stem: word for stem, word in words.items() if word not in self._known}
         if unknown and self._stems:
@@ -92,8 +97,8 @@ class Vocabulary:
         if len(self._slips) > _SLIPS_KEPT:
             self._slips.clear()
         similar: dict[str, tuple[float, str]] = {}
-        for own in words:
-            if own not in self._rows:
+        for own, word in words.items():
+            if own not in self._rows and not is_word(word):
                 similar |= {meant: (_SLIP_WEIGHT, own) for meant in self._meant(own) if meant not in words}
         for own, word in words.items():
             least = _LEAST_COSINE if own in self._rows else _LEAST_COSINE_UNSAID

@@ -110,7 +110,8 @@ def _finder(
         # Reading its tokenizer takes some megabytes more than keeping it.
         trim_heap()
         store = index.open(f"{_INDEX_VERSION} {embedder.name}")
-        return SearchEngine(store, with_irregular_forms(stemmer.stem_words), embedder.embed, bounds, questions)
+        stems = with_irregular_forms(stemmer.stem_words)
+        return SearchEngine(store, stems, embedder.embed, bounds, questions, is_word=embedder.is_word)
 
     return SourceFinder(
         engine, stemmer.stem_words, source, zone, patient=patient or reading, on_damage=index.replace, on_close=close

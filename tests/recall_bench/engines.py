@@ -25,7 +25,7 @@ def open_engine(talk: DatasetConversation, path: Path) -> SearchEngine:
     """An engine in which turn number N is source N; what stands in the file is not indexed again."""
     stems, embedder = with_irregular_forms(Stemmer().stem_words), builtin_embedder()
     store = SqliteIndexStore(Database.open(path, search_migrations, datetime.now(UTC)), "turns", embedder.name)
-    engine = SearchEngine(store, stems, embedder.embed, SearchLimits())
+    engine = SearchEngine(store, stems, embedder.embed, SearchLimits(), is_word=embedder.is_word)
     records = [
         SourceText(number, MAIN_SESSION, number, OWNER_SCOPE, said.role, said.speaker, said.at, said.text)
         for number, said in enumerate(talk.said)

@@ -129,7 +129,7 @@ def _engine(memories: Sequence[Memory], path: Path) -> SearchEngine:
     shelf = SqliteIndexStore(
         Database.open(path / "memories.db", search_migrations, datetime.now(UTC)), "memories", embedder.name
     )
-    engine = SearchEngine(shelf, stems, embedder.embed, SearchLimits())
+    engine = SearchEngine(shelf, stems, embedder.embed, SearchLimits(), is_word=embedder.is_word)
     records = [
         SourceText(number, "", number, memory.scope, "memory", "", memory.said_at, memory.text)
         for number, memory in enumerate(memories)

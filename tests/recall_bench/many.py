@@ -102,7 +102,7 @@ def _engine(folder: Path) -> SearchEngine:
     shelf = SqliteIndexStore(
         Database.open(folder / "search.db", search_migrations, datetime.now(UTC)), "memories", embedder.name
     )
-    return SearchEngine(shelf, stems.stem_words, embedder.embed, SearchLimits())
+    return SearchEngine(shelf, stems.stem_words, embedder.embed, SearchLimits(), is_word=embedder.is_word)
 
 
 _STEPS: Mapping[str, Callable[[Path], dict[str, object]]] = {"build": build, "ask": ask}

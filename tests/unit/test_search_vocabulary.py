@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from assistant.search.dtypes import Floats
 from assistant.search.vocabulary import Vocabulary, normalise_rows
+from assistant.wire.search import builtin_embedder
 
 _LETTERS = str.maketrans("0123456789", "klmnopqrst")
 STEMS = [f"{first}{number}".translate(_LETTERS) for number in range(100, 160) for first in "abc"]
@@ -51,3 +52,14 @@ def test_a_word_is_compared_with_all_stems_once_and_then_with_new_ones_alone() -
     vocabulary.add_words({"anew": "aword"})
     assert "anew" in similar(vocabulary)
     assert all(vocabulary._known[word] is known[word] for word in known)
+
+
+def test_a_word_that_exists_is_no_misspelt_one_even_if_nobody_said_it() -> None:
+    vocabulary, embedder = Vocabulary(embed), builtin_embedder()
+    vocabulary.add_words({"marker": "marker", "umbrella": "umbrella"})
+    asked = {"market": "market", "umbrela": "umbrela"}
+    vectors = dict(zip(asked, embed(list(asked.values())), strict=True))
+    spelt = vocabulary.similar_stems(asked, vectors, exclude=frozenset())
+    assert spelt["marker"][1] == "market" and spelt["umbrella"][1] == "umbrela"
+    found = vocabulary.similar_stems(asked, vectors, exclude=frozenset(), is_word=embedder.is_word)
+    assert found["umbrella"] == spelt["umbrella"] and found["marker"][0] < spelt["marker"][0], "alike in meaning at most"

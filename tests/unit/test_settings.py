@@ -397,5 +397,4 @@ def test_settings_nested_without_end_or_with_an_endless_number_are_refused_in_wo
 
 def test_a_long_list_is_shown_by_whole_entries() -> None:
     assert format_setting_value(["x" * 30, "y" * 30, "z" * 30]) == f'["{"x" * 30}", "{"y" * 30}", … 1 more]'
-    assert format_setting_value(["x" * 100]).startswith('["xxx') and len(format_setting_value(["x" * 100])) < 100
     assert [format_setting_value(value) for value in (["a", "b"], [], {})] == ['["a", "b"]', "[]", "{}"]

@@ -167,10 +167,8 @@ def _next_reminder(items: Sequence[ListedItem]) -> list[ListedItem]:
 def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Plan:
     folded = fold(text)
     length = find_length(folded)
-    later, sooner = (
-        says("later_by", folded) or says("longer", folded),
-        says("earlier_by", folded) or says("sooner", folded),
-    )
+    later = says("later_by", folded) or says("longer", folded)
+    sooner = says("earlier_by", folded) or says("sooner", folded)
     if item.often and times.rule == find_times(item.often).rule:  # it says which one: "the weekday alarm"
         times = replace(times, pieces=tuple(piece for piece in times.pieces if piece.kind != "repeat"))
     clocks = times.of_kind("clock")

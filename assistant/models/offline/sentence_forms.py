@@ -166,11 +166,8 @@ def _intent_of_rest(it: _Sentence) -> str:
     ):
         return "add"
     is_done = not asks and says_whole_list_done(it.text)
-    if (
-        not asks
-        and not is_done
-        and (is_for_list(it.text, it.likeliest, it.waiting) or heads_list(it.text, it.likeliest))
-    ):
+    is_for_one = is_for_list(it.text, it.likeliest, it.waiting) or heads_list(it.text, it.likeliest)
+    if is_for_one and not asks and not is_done:
         return "add"
     if says("snooze", it.folded) and not content_words(it.text) and it.likeliest not in ("move", "ask"):
         return "move"

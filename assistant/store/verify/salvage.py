@@ -148,17 +148,13 @@ def _opened_copy(damaged: Path, at: Path, healthy: Path) -> Iterator[sqlite3.Con
                 shutil.copyfile(wal, at.with_name(f"{at.name}-wal"))
             _mend_header(at, healthy)
         except OSError as error:
-            raise StoreError(
-                f"{damaged.name} cannot be copied for repair: {error.strerror}. It is as it was; check the disk first."
-            ) from error
-        connection = sqlite3.connect(at, isolation_level=None)
-        try:
+            why = f"{damaged.name} cannot be copied for repair: {error.strerror}."
+            raise StoreError(f"{why} It is as it was; check the disk first.") from error
+        with closing(sqlite3.connect(at, isolation_level=None)) as connection:
             connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
             # SQLite then opens a file that is shorter than its header says.
             connection.execute("PRAGMA writable_schema = ON")
             yield connection
-        finally:
-            connection.close()
     finally:
         for part in ("", "-wal", "-shm"):
             at.with_name(f"{at.name}{part}").unlink(missing_ok=True)
