@@ -40,7 +40,7 @@ _MOST_MESSAGES = 1000
 _MOST_ENTRIES = 1000
 _LONGEST = 2000
 # Raise it when what is read of a text changes, so that what was kept is made again.
-_RULES = 2
+_RULES = 3
 _DIGEST_BYTES = 16
 _PARSED_AT_ONCE = 16
 # A correction without a topic refers to something mentioned within this time.
@@ -52,14 +52,18 @@ _ASKS = lazy_regex(
     r"|skip|lass|überspring\w*|saute|s[aá]lta\w*|rappelle|réveille|ajoute|mets|annule|supprime|montre|recuérdame|despiértame|añade|pon|borra|cancela|muestra)\b",
     re.IGNORECASE,
 )
-# Questions without a question mark or typical word order: "qu'est-ce que j'ai demain", "qué tengo el lunes".
+# Questions without a question mark or typical word order: "qu'est-ce que j'ai demain", "qué tengo el lunes", "anything
+# on friday", "saturday afternoon am i free or what".
 _ASKS_UNMARKED = lazy_regex(
     r"^(?:(?:and|und|et|y|ok|alors|entonces|also|dis|oye)[ ,]+)*(?:qu['’]|est[- ]ce|j['’]ai quoi|qué|quoi|où|comment"
     r"|que (?:tengo|hay|tenemos|hago|me)|(?:[àa] |de |pour |en )?quel\w*|quand|qui\b|combien|de quoi|pourquoi"
     r"|(?:a|de|en|con|para|por|sobre) (?:qué|quién)|cuándo|cuando es|dónde|quién|cómo|cuál\w*|cuánt\w*"
     r"|tengo (?:algo|cita)|hay algo|was (?:habe?|hast|ist|steht|muss|mache?|gibt|liegt|kommt|haben|soll)\b|wann"
     r"|wer\b|wem\b|wie ?viele?|wieso|warum|welche\w*|wo(?:hin|her|r[üu]ber|ran|f[üu]r|mit|zu)?\b|habe? ich"
-    r"|haben wir|hast du|muss ich|steht|gibt es)",
+    r"|haben wir|hast du|muss ich|steht|gibt es|whats?\b|what['’]s|whos\b|am i\b|do (?:i|we)\b|have (?:i|we) (?:got|any)"
+    r"|(?:got )?any(?:thing|body)\b|any (?:plans|events|appointments|reminders|tasks)\b|(?:is|are) there\b|how\b"
+    r"|my (?:day|week|weekend|month|agenda|\w+day)(?:,? please| (?:pls|plz))\b)"
+    r"|\b(?:or what|or is there something|oder was|ou quoi|o qué)\W{0,10}$",
     re.IGNORECASE,
 )
 _CORRECTS = lazy_regex(
@@ -222,7 +226,7 @@ def _read_things(words: _Words, zone: ZoneInfo) -> Iterator[DatedMention]:
         own = sentence.own_text
         if not (may_name_day(own) or _CANCELS.search(own)):
             continue
-        asks = sentence.is_question or _ASKS.match(own.strip()) or _ASKS_UNMARKED.match(own.strip())
+        asks = sentence.is_question or _ASKS.match(own.strip()) or _ASKS_UNMARKED.search(own.strip())
         if asks or is_order(own) or mentions_reminder(own):
             continue
         if is_hypothetical(own):

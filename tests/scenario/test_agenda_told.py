@@ -70,6 +70,10 @@ def test_later_words_correct_earlier_ones(texts: Sequence[str], day: str, hour: 
         ("If I had time on Tuesday I would go.",),
         ("> the meeting is on Tuesday",),
         ('He wrote: "see you on Tuesday, at 10"',),
+        ("my monday please, reminders and tasks",),
+        ("saturday afternoon am i free or what",),
+        ("anything else on friday",),
+        ("whats on the day after tomorrow",),
     ],
 )
 def test_what_is_off_asked_ordered_or_past_is_no_date(texts: Sequence[str]) -> None:
