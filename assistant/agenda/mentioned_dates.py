@@ -60,7 +60,8 @@ _ASKS_UNMARKED = lazy_regex(
     r"|(?:a|de|en|con|para|por|sobre) (?:qué|quién)|cuándo|cuando es|dónde|quién|cómo|cuál\w*|cuánt\w*"
     r"|tengo (?:algo|cita)|hay algo|was (?:habe?|hast|ist|steht|muss|mache?|gibt|liegt|kommt|haben|soll)\b|wann"
     r"|wer\b|wem\b|wie ?viele?|wieso|warum|welche\w*|wo(?:hin|her|r[üu]ber|ran|f[üu]r|mit|zu)?\b|habe? ich"
-    r"|haben wir|hast du|muss ich|steht|gibt es|whats?\b|what['’]s|whos\b|am i\b|do (?:i|we)\b|have (?:i|we) (?:got|any)"
+    r"|haben wir|hast du|muss ich|steht|gibt es|whats?\b|what['’]s|whos\b|am i\b|do (?:i|we)\b"
+    r"|have (?:i|we) (?:got|any)"
     r"|(?:got )?any(?:thing|body)\b|any (?:plans|events|appointments|reminders|tasks)\b|(?:is|are) there\b|how\b"
     r"|my (?:day|week|weekend|month|agenda|\w+day)(?:,? please| (?:pls|plz))\b)"
     r"|\b(?:or what|or is there something|oder was|ou quoi|o qué)\W{0,10}$",

@@ -26,7 +26,7 @@ from assistant.core.errors import HomeError
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, Generation
 from assistant.core.text import pluralize
-from assistant.wire.stores import session_reader
+from assistant.wire.stores import build_session_reader
 
 _SPEAKERS = {"user": "You", "assistant": "Assistant", "tool": "Tool", "system": "Note"}
 
@@ -53,7 +53,7 @@ def export_session(session: str, generation: int | None, form: str, output: Path
     """
     settings = load_effective_settings(read_only=True)
     with open_home_stores(settings) as stores:
-        chosen = session_reader(settings, stores).get_generation(session, generation).generation
+        chosen = build_session_reader(settings, stores).get_generation(session, generation).generation
         lines: Iterator[str]
         said: Counter[bool] = Counter()
         records = _counted(stores.generations.records_of_generation(chosen.session, chosen.number), said)
@@ -143,12 +143,12 @@ def export_memory(whole: bool, session: str) -> None:
     > assistant memory export > memories.json
     > assistant memory export --jsonl | grep Anna
     """
-    from assistant.wire.services import command_stores  # all commands, which the others of this module do without
+    from assistant.wire.services import build_command_stores  # all commands, which the others of this module do without
 
     settings = load_effective_settings(read_only=True)
     with open_home_stores(settings) as stores:
         scope = OWNER_SCOPE if session == MAIN_SESSION else scope_of_session(stores.conversation, session)
-        memory_service = command_stores(settings, stores).memory
+        memory_service = build_command_stores(settings, stores).memory
 
         async def read() -> dict[str, object]:
             try:

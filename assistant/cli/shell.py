@@ -89,14 +89,14 @@ def print_result(result: CommandResult, *, as_json: bool) -> None:
 
 
 async def _read(settings: Settings, parsed: ParsedCommand, session: str) -> CommandResult:
-    from assistant.wire.services import command_stores
+    from assistant.wire.services import build_command_stores
 
     with open_home_stores(settings) as stores:
         context = CommandContext(
             session=session,
             now=utc_now(),
             zone=settings.zone,
-            stores=command_stores(settings, stores),
+            stores=build_command_stores(settings, stores),
             running=None,
             surface="shell",
         )
@@ -145,10 +145,10 @@ async def _show_progress(
     from rich.console import Console  # only where somebody looks on
     from rich.status import Status
 
-    from assistant.wire.services import command_stores
+    from assistant.wire.services import build_command_stores
 
     with open_home_stores(settings) as stores, Status("Starting", console=Console(stderr=True)) as status:
-        reading = command_stores(settings, stores)
+        reading = build_command_stores(settings, stores)
         while not task.done():
             with contextlib.suppress(StoreError):
                 status.update(clean_for_terminal(follow(reading, utc_now())))

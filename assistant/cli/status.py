@@ -41,7 +41,7 @@ from assistant.service.presence import detect_service_manager
 from assistant.service.unit_files import was_edited_by_hand
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.settings import load_settings
-from assistant.wire.checks import doctor_deps
+from assistant.wire.checks import build_doctor_deps
 from assistant.wire.stores import stored_status
 
 # A daemon that gets on answers at once, whatever it is at.
@@ -172,7 +172,7 @@ def _findings(home: Home, options: DoctorOptions) -> Iterator[Finding]:
     holder = lock_holder(home.path) if served else None
     serving = DaemonState(served, holder, is_listening(home.socket), home.socket.exists(), home.socket.unlink)
     problems: list[Finding] = []
-    for finding in run_doctor(home, serving, options, doctor_deps(utc_now, served=served), utc_now()):
+    for finding in run_doctor(home, serving, options, build_doctor_deps(utc_now, served=served), utc_now()):
         problems += [finding] * (finding.verdict == "problem")
         yield finding
     if (home.path / "script.db").is_file():

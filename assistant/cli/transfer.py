@@ -152,9 +152,9 @@ def _write_all(settings: Settings, stores: Stores, target: _Target) -> dict[str,
 
 
 def _memories(settings: Settings, stores: Stores) -> dict[str, Any]:
-    from assistant.wire.services import command_stores  # all commands, which the rest does without
+    from assistant.wire.services import build_command_stores  # all commands, which the rest does without
 
-    service = command_stores(settings, stores).memory
+    service = build_command_stores(settings, stores).memory
 
     async def read() -> dict[str, Any]:
         try:

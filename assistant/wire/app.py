@@ -62,7 +62,7 @@ from assistant.wire.services import (
     tell_mcp_change,
 )
 from assistant.wire.sleep import build_learning, build_sleep
-from assistant.wire.stores import Stores, token_counter_for
+from assistant.wire.stores import Stores, build_token_counter
 from assistant.wire.turns import (
     Base,
     build_approvals,
@@ -116,7 +116,7 @@ class App:
         self.running_turns = RunningTurns(stores.conversation)
         wake = self.running_turns.wake.set
         notices = NoticeSender(stores.ledger.notices, stores.outages, stores.resets, settings.zone, self._clock, wake)
-        self.estimates = TokenEstimates(stores.model_facts, partial(token_counter_for, settings))
+        self.estimates = TokenEstimates(stores.model_facts, partial(build_token_counter, settings))
         deps = ModelDeps(
             stores.ledger,
             stores.model_facts,

@@ -32,7 +32,7 @@ from assistant.wire.memories import memory_store_settings
 from assistant.wire.models import ModelDeps, ask_test_question
 from assistant.wire.sandbox import build_command_sandbox
 from assistant.wire.setting_names import setting_name_problems
-from assistant.wire.stores import Stores, backup_problems, learned_counter, token_counter_for
+from assistant.wire.stores import Stores, backup_problems, build_learned_counter, build_token_counter
 
 Clock = Callable[[], datetime]
 
@@ -81,7 +81,7 @@ def _open_unpacked(settings: Settings, home: Path, now: datetime) -> Iterator[Un
         yield UnpackedStores(stores.conversation, stores.verifier, stores.archive, make_indexes)
 
 
-def doctor_deps(clock: Clock, *, served: bool, vocabulary_url: str = VOCABULARY_URL) -> DoctorDeps:
+def build_doctor_deps(clock: Clock, *, served: bool, vocabulary_url: str = VOCABULARY_URL) -> DoctorDeps:
     """`served`: a daemon runs, so that its stores are not opened here; `vocabulary_url` is where a missing tokenizer
     vocabulary is loaded from."""
     return DoctorDeps(
@@ -120,9 +120,9 @@ def install_vocabulary(settings: Settings, encoding: str, *, url: str = VOCABULA
 
 
 def _describe_counting(settings: Settings) -> tuple[CountingTier, str]:
-    counter = token_counter_for(settings, settings.values.model.name)
+    counter = build_token_counter(settings, settings.values.model.name)
     with suppress(StoreError), closing(Database.open_reader(settings.home.path / "script.db")) as script:
-        counter = learned_counter(settings, ModelFacts(script))
+        counter = build_learned_counter(settings, ModelFacts(script))
     return counter.tier, counter.describe()
 
 

@@ -14,7 +14,7 @@ from assistant.core.errors import StoreError
 from assistant.core.logger import get_logger
 from assistant.service.idle_note import IdleNote, write_idle_note
 from assistant.wire.app import App
-from assistant.wire.stores import lateness_policy
+from assistant.wire.stores import build_lateness_policy
 
 log = get_logger()
 
@@ -82,7 +82,7 @@ class IdleWatch:
     def _find_due(self, now: datetime) -> Iterator[datetime]:
         """Reminders and schedules, the night, a nap, briefs."""
         settings = self._app.settings
-        lateness, values = lateness_policy(settings), settings.values
+        lateness, values = build_lateness_policy(settings), settings.values
         if (at := lateness.wake_at(self._app.stores.jobs.next_due_at(), now)) is not None:
             yield at
         if values.sleep.at:

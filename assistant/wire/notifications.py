@@ -12,7 +12,7 @@ from assistant.notify.notifier import Notifier, NotifyConfig
 from assistant.notify.services import PushService, browser_services, in_time, read_services, send_push
 from assistant.settings.settings import Settings
 from assistant.store.home.browser_sessions import BrowserSessions
-from assistant.wire.stores import lateness_policy
+from assistant.wire.stores import build_lateness_policy
 from assistant.wire.turns import Base
 
 
@@ -43,4 +43,4 @@ def build_notifier(
             browsers.drop_push(service.url)
             raise
 
-    return Notifier(base.stores.pushes, config, lateness_policy(base.settings), is_looking, base.clock, send)
+    return Notifier(base.stores.pushes, config, build_lateness_policy(base.settings), is_looking, base.clock, send)

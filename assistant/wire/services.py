@@ -49,12 +49,12 @@ from assistant.wire.memories import memory_storage_info
 from assistant.wire.sleep import Sleep
 from assistant.wire.stores import (
     Stores,
+    build_lateness_policy,
+    build_memory_deps,
+    build_reset_policies,
+    build_session_reader,
+    build_status_sources,
     first_message_at,
-    lateness_policy,
-    memory_deps,
-    reset_policies,
-    session_reader,
-    status_sources,
 )
 from assistant.wire.turns import Base, Contexts, page_fetcher
 from sleep.cycle.rebuild import Reextraction
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 def build_memory(base: Base, reextraction: Reextraction) -> MemoryService:
     return MemoryService(
-        memory_deps(base.stores),
+        build_memory_deps(base.stores),
         partial(memory_storage_info, base.settings),
         is_asleep=base.sleep_lock.is_asleep,
         keep_awake=base.sleep_lock.keep_awake,
@@ -77,7 +77,7 @@ def build_agenda(
     settings: Settings, stores: Stores, wake: Callable[[], None], clock: Callable[[], datetime]
 ) -> tuple[AgendaService, AgendaScheduler]:
     """`wake` is called when there is something to deliver or to answer."""
-    agenda, lateness = settings.values.agenda, lateness_policy(settings)
+    agenda, lateness = settings.values.agenda, build_lateness_policy(settings)
     scheduler = AgendaScheduler(
         stores.jobs, lateness, settings.zone, wake, clock, longest_wait=settings.values.daemon.watch_seconds
     )
@@ -89,7 +89,7 @@ def build_briefs(
     base: Base, is_night_due: Callable[[datetime], bool], settings_now: Callable[[], Settings]
 ) -> BriefScheduler:
     """`settings_now` is asked for the times at every look, so that changed ones hold at once."""
-    stores, lateness = base.stores, lateness_policy(base.settings)
+    stores, lateness = base.stores, build_lateness_policy(base.settings)
 
     def times() -> BriefTimes:
         brief = settings_now().values.brief
@@ -203,13 +203,13 @@ def build_resets(base: Base, contexts: Contexts, sleep: Sleep, dispatcher: Dispa
         handover_tokens=reset.handover_max_tokens,
         learn_for=timedelta(seconds=reset.learn_seconds),
     )
-    return ResetScheduler(resetter, reset_stores, context, reset_policies(settings))
+    return ResetScheduler(resetter, reset_stores, context, build_reset_policies(settings))
 
 
 def build_daemon_status(app: App) -> DaemonStatus:
     return DaemonStatus(
         app.watch,
-        status_sources(app.settings, app.stores, is_served=True),
+        build_status_sources(app.settings, app.stores, is_served=True),
         app.runtime,
         app.progress,
         app.stores.home_guard,
@@ -231,14 +231,14 @@ def build_slash_commands(app: App) -> CommandRegistry:
     return CommandRegistry(
         settings.values.permissions(),
         app.base.clock,
-        command_stores(settings, stores, app.agenda, app.memory, app.mcp),
+        build_command_stores(settings, stores, app.agenda, app.memory, app.mcp),
         _command_services(app),
         settings.zone,
         app.watch.check_files,
     )
 
 
-def command_stores(
+def build_command_stores(
     settings: Settings,
     stores: Stores,
     agenda: AgendaService | None = None,
@@ -251,12 +251,12 @@ def command_stores(
         conversation=stores.conversation,
         pins=stores.pins,
         requests=stores.requests,
-        sessions=session_reader(settings, stores),
+        sessions=build_session_reader(settings, stores),
         places=stores.places,
         archive=stores.archive,
         history=stores.history,
         journal=stores.journal,
-        memory=memory or MemoryService(memory_deps(stores), partial(memory_storage_info, settings)),
+        memory=memory or MemoryService(build_memory_deps(stores), partial(memory_storage_info, settings)),
         consolidations=stores.consolidations,
         profiles=stores.profiles,
         files=stores.files,
@@ -349,7 +349,7 @@ def build_read_api(app: App) -> OwnerReadApi:
         stores.history,
         stores.journal,
         stores.ledger,
-        session_reader(settings, stores),
+        build_session_reader(settings, stores),
         app.memory,
         stores.workspace,
         stores.outbox,

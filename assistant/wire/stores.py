@@ -131,7 +131,7 @@ class Stores:
             self.file_search, self.file_finder = open_files(home, zone, reading=reading)
             stack.callback(self.file_search.close)
             # For the model in the settings, uncorrected.
-            self.counter = token_counter_for(settings, values.model.name)
+            self.counter = build_token_counter(settings, values.model.name)
             self.conversation = StoredConversation(
                 script,
                 message_log,
@@ -229,7 +229,7 @@ class Stores:
             self.inventory.record(now)
 
 
-def memory_deps(stores: Stores) -> MemoryDeps:
+def build_memory_deps(stores: Stores) -> MemoryDeps:
     """Return what the memory services use."""
     return MemoryDeps(stores.memories, stores.consolidations, stores.journal, stores.memory_search, stores.history)
 
@@ -240,29 +240,29 @@ def _view_truncation(tools: ToolSettings, counter: TokenCounter) -> Callable[[Me
     return lambda message, place: truncate_for_view(message, place, policy, counter.count_text)
 
 
-def token_counter_for(settings: Settings, model: str) -> TokenCounter:
+def build_token_counter(settings: Settings, model: str) -> TokenCounter:
     """Return the best token counter for a model available on this machine. Never uses the network."""
     return counter_for_model(model, settings.tiktoken_cache, settings.home.vocabularies)
 
 
-def learned_counter(settings: Settings, facts: ModelFacts) -> TokenCounter:
+def build_learned_counter(settings: Settings, facts: ModelFacts) -> TokenCounter:
     """Return the token counter of the configured model, with corrections the daemon learned from bills."""
     provider, name = settings.provider, settings.values.model.name
     if provider == "offline":
         name = provider
     # An OpenAI-compatible server may choose the model itself.
     name = name or DEFAULT_MODEL_NAMES.get(provider) or facts.last_calibrated() or ""
-    counter, calibration = token_counter_for(settings, name), facts.calibration(name)
+    counter, calibration = build_token_counter(settings, name), facts.calibration(name)
     return counter.with_calibration(calibration) if calibration else counter
 
 
 def stored_status(settings: Settings, stores: Stores, now: datetime) -> dict[str, Any]:
     """Return the report of a data folder without a running daemon."""
-    tokens = learned_counter(settings, stores.model_facts).describe()
-    return build_stored_report(settings, status_sources(settings, stores, is_served=False), tokens, now)
+    tokens = build_learned_counter(settings, stores.model_facts).describe()
+    return build_stored_report(settings, build_status_sources(settings, stores, is_served=False), tokens, now)
 
 
-def status_sources(settings: Settings, stores: Stores, *, is_served: bool) -> StatusSources:
+def build_status_sources(settings: Settings, stores: Stores, *, is_served: bool) -> StatusSources:
     """Return what the status is made of; `is_served`: in the daemon, which may be a little late without a problem."""
     return StatusSources(
         stores.conversation,
@@ -285,13 +285,19 @@ def status_sources(settings: Settings, stores: Stores, *, is_served: bool) -> St
             backup_problems(settings, stores),
             partial(find_model_problems, stores.outages, settings.zone),
             partial(
-                find_reset_problems, stores.conversation, stores.generations, stores.resets, reset_policies(settings)
+                find_reset_problems,
+                stores.conversation,
+                stores.generations,
+                stores.resets,
+                build_reset_policies(settings),
             ),
             partial(find_calendar_problems, stores.calendars, lambda: stores.calendar_settings.sources, settings.zone),
             partial(
                 find_agenda_problems,
                 stores.jobs,
-                AgendaWatch(lateness_policy(settings), settings.values.daemon.watch_seconds, settings.zone, is_served),
+                AgendaWatch(
+                    build_lateness_policy(settings), settings.values.daemon.watch_seconds, settings.zone, is_served
+                ),
             ),
         ),
     )
@@ -307,12 +313,12 @@ def first_message_at(stores: Stores) -> datetime | None:
     return find_first_message_time(stores.conversation.list_sessions())
 
 
-def session_reader(settings: Settings, stores: Stores) -> SessionReader:
-    policies = reset_policies(settings)
+def build_session_reader(settings: Settings, stores: Stores) -> SessionReader:
+    policies = build_reset_policies(settings)
     return SessionReader(stores.conversation, stores.generations, stores.resets, stores.archive, policies)
 
 
-def reset_policies(settings: Settings) -> ResetPolicies:
+def build_reset_policies(settings: Settings) -> ResetPolicies:
     reset = settings.values.reset
     by_kind: dict[SessionKind, SessionResetPolicy] = {
         "main": reset.main,
@@ -323,6 +329,6 @@ def reset_policies(settings: Settings) -> ResetPolicies:
     return ResetPolicies(by_kind, reset.at, timedelta(minutes=reset.idle_minutes), settings.zone)
 
 
-def lateness_policy(settings: Settings) -> LatenessPolicy:
+def build_lateness_policy(settings: Settings) -> LatenessPolicy:
     agenda = settings.values.agenda
     return LatenessPolicy(timedelta(seconds=agenda.late_seconds), parse_quiet_hours(agenda.quiet, settings.zone))

@@ -15,7 +15,7 @@ from assistant.calendars.service import find_calendar_problems
 from assistant.core.sessions import MAIN_SESSION
 from assistant.health.status import build_stored_report
 from assistant.models.offline.model import OfflineModel
-from assistant.wire.stores import status_sources
+from assistant.wire.stores import build_status_sources
 from tests.support.calendar_home import NOW, OSLO, CalendarHome, calendar_text, card_text, source, timed
 from tests.support.command_line import one_line_error, run_assistant
 from tests.support.page_server import Answer, serving
@@ -104,7 +104,7 @@ async def test_what_cannot_be_read_keeps_what_was_known_says_its_age_and_turns_t
         await live.app.commands.run("/calendar sync", MAIN_SESSION)
         agenda = await live.app.commands.run("/agenda today", MAIN_SESSION)
         stores, settings = live.app.stores, live.app.settings
-        sources = status_sources(settings, stores, is_served=True)
+        sources = build_status_sources(settings, stores, is_served=True)
         problems = build_stored_report(settings, sources, "", NOW)["problems"]
     assert "Dentist" in agenda
     assert "Calendar Own is as of Mon 2026-03-02 10:00." in agenda

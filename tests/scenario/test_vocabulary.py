@@ -19,8 +19,8 @@ from assistant.health.doctor import DoctorOptions, run_doctor
 from assistant.health.doctor_checks import DaemonState, Finding
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
-from assistant.wire.checks import doctor_deps
-from assistant.wire.stores import token_counter_for
+from assistant.wire.checks import build_doctor_deps
+from assistant.wire.stores import build_token_counter
 
 NOBODY = DaemonState(False, None, False, False, lambda: None)
 GREETING = "Grüße aus Bergen: the ferry leaves at 14:30."
@@ -73,13 +73,13 @@ def tokens_finding(home: Path, url: str, *, fix: bool) -> Finding:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environ.items():
             patch.setenv(name, value)
-        deps = doctor_deps(utc_now, served=False, vocabulary_url=url)
+        deps = build_doctor_deps(utc_now, served=False, vocabulary_url=url)
         findings = run_doctor(Home(home), NOBODY, DoctorOptions(fix=fix), deps, utc_now())
         return next(finding for finding in findings if finding.subject == "tokens")
 
 
 def count_and_tier(home: Path) -> tuple[int, str]:
-    counter = token_counter_for(load_settings(Home(home), {"TIKTOKEN_CACHE_DIR": ""}), "gpt-5")
+    counter = build_token_counter(load_settings(Home(home), {"TIKTOKEN_CACHE_DIR": ""}), "gpt-5")
     return counter.count_text(GREETING), counter.tier.name
 
 

@@ -29,7 +29,7 @@ from assistant.core.messages import media_to_json
 from assistant.core.records import LogRecord
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
-from assistant.wire.services import command_stores
+from assistant.wire.services import build_command_stores
 from sleep.compaction.validate import RESTORED_HEADING
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -309,7 +309,7 @@ def recover(checkpoint_id: int, since: str | None, session: str | None, secrets:
     """
     settings = load_effective_settings(read_only=True)
     with open_home_stores(settings) as opened:
-        stores = command_stores(settings, opened)
+        stores = build_command_stores(settings, opened)
         checkpoint = find_checkpoint(stores.conversation, settings.zone, checkpoint_id, since, session)
         if json_out:
             _print_array(read_originals(stores, checkpoint))

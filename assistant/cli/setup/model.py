@@ -25,7 +25,7 @@ from assistant.settings.settings import Settings, load_settings, parse_settings_
 from assistant.settings.validators import is_loopback
 from assistant.store.home.config_file import ConfigFile
 from assistant.wire.checks import install_vocabulary, try_model
-from assistant.wire.stores import token_counter_for
+from assistant.wire.stores import build_token_counter
 
 CHOICES = {
     "anthropic": "Claude, with an Anthropic API key",
@@ -196,7 +196,7 @@ def _with_model(text: str, settings: Settings, answers: ModelAnswers) -> str:
 def _offer_vocabulary(home: Home, saved: list[str]) -> None:
     """Of an OpenAI model the vocabulary is public; where this machine has it, tokens are counted exactly."""
     settings = load_settings(home)
-    tier = token_counter_for(settings, settings.values.model.name).tier
+    tier = build_token_counter(settings, settings.values.model.name).tier
     encoding = openai_encoding(tier.model)
     if encoding is None or tier.name != "estimate":
         return
