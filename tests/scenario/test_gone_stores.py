@@ -382,11 +382,11 @@ async def test_a_record_whose_header_was_changed_is_logged_again(tmp_path: Path,
 
 
 def test_what_was_forgotten_does_not_come_back_from_a_backup(tmp_path: Path) -> None:
-    asyncio.run(live(tmp_path, "The code is 4711.", "Good night."))
+    asyncio.run(live(tmp_path, "The code is kestrel-4711.", "Good night."))
     back_up(tmp_path)
     before = (tmp_path / LOG).read_bytes()
-    assert run_in_process(tmp_path, "forget", "4711", "--keep-backups", "--yes").returncode in (0, 1)
-    assert b"4711" not in (tmp_path / LOG).read_bytes() and b"4711" in before
+    assert run_in_process(tmp_path, "forget", "kestrel-4711", "--keep-backups", "--yes").returncode in (0, 1)
+    assert b"kestrel-4711" not in (tmp_path / LOG).read_bytes() and b"kestrel-4711" in before
     (tmp_path / LOG).write_bytes(b"?" + (tmp_path / LOG).read_bytes()[1:])
     repair(tmp_path)
-    assert b"4711" not in (tmp_path / LOG).read_bytes()
+    assert b"kestrel-4711" not in (tmp_path / LOG).read_bytes()
