@@ -104,11 +104,13 @@ async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_t
         watch = IdleWatch(running.app, 5.0)
         watching = asyncio.create_task(watch.run())
 
-        async def wait_for(lasts: bool | None) -> None:
+        async def wait_for(lasts: bool | None, passes: timedelta = timedelta()) -> None:
+            nonlocal now
             first = next(looks)
             while getattr(read_idle_note(home, os.getpid()), "lasts", None) != lasts or next(looks) < first + 100:
                 await asyncio.sleep(0.01)
                 assert not watching.done()
+                now += passes  # or what still ran a moment ago is the last that needed it, for ever
 
         now += timedelta(seconds=10)
         await wait_for(None)  # what woke it may be slow to come
@@ -116,10 +118,10 @@ async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_t
         await running.wait_idle()
         await wait_for(None)
         now += timedelta(seconds=10)
-        await wait_for(False)
+        await wait_for(False, timedelta(milliseconds=50))
         # There is too little to sum up for a nap, so it does not wait for one.
         now += timedelta(minutes=5)
-        await wait_for(True)
+        await wait_for(True, timedelta(seconds=1))
         watching.cancel()
         watch.end()
         assert read_idle_note(home, os.getpid()) is not None
