@@ -11,8 +11,9 @@ import asyncio
 import math
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
-from typing import TypeVar
+from concurrent.futures import Executor, Future
+from functools import partial
+from typing import Any, TypeVar
 
 from assistant.core.dataclass import dataclass
 from assistant.core.logger import get_logger
@@ -78,13 +79,23 @@ def _ignore_result(task: asyncio.Future[object]) -> None:
         task.exception()
 
 
+class _LoadingThreads(Executor):
+    """Runs each call in a thread that the end of the process does not wait for."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        loaded: Future[T] = Future()
+        loaded.set_running_or_notify_cancel()
+        threading.Thread(target=_load_into, args=(partial(fn, *args, **kwargs), loaded), daemon=True).start()
+        return loaded
+
+
+_LOADING = _LoadingThreads()
+
+
 async def load_in_thread(load: Callable[[], T]) -> T:
     """Import or compile in a thread that the end of the process does not wait for, as it does for `asyncio.to_thread`:
     an import cannot be cut off, and on a slow machine it takes longer than an end may."""
-    loaded: Future[T] = Future()
-    loaded.set_running_or_notify_cancel()
-    threading.Thread(target=_load_into, args=(load, loaded), name="loading", daemon=True).start()
-    return await asyncio.wrap_future(loaded)
+    return await asyncio.get_running_loop().run_in_executor(_LOADING, load)
 
 
 def _load_into(load: Callable[[], T], loaded: Future[T]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from threading import Thread
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -21,14 +22,17 @@ _MAX_MEGABYTES = 64
 
 
 def load_event_loop_support() -> None:
-    """Import what a client of HTTP would import on the event loop, at its first request or while it is closed; in a
-    thread."""
+    """Import what a client of HTTP would import on the event loop, at its first request or while it is closed: open and
+    close one in a loop, and thus a thread, of its own."""
 
     async def open_and_close() -> None:
         async with httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(verify=False)):
             pass
 
-    asyncio.run(open_and_close())
+    # One that the end of the process does not wait for.
+    thread = Thread(target=lambda: asyncio.run(open_and_close()), daemon=True)
+    thread.start()
+    thread.join()
 
 
 def limit_size(response: httpx2.Response) -> None:
