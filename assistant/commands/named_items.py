@@ -11,7 +11,7 @@ from assistant.commands.argv import join_words
 from assistant.commands.table import parse_numbers
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
-from assistant.core.text import fold_text, lazy_regex, shorten_line
+from assistant.core.text import fold_text, lazy_regex, pluralize, shorten_line
 
 _NUMBERS = lazy_regex(r"[#\d,\s]+")
 _MOST_SHOWN = 5
@@ -36,8 +36,10 @@ class NamedItems:
             return tuple(texts)
         if not texts:
             raise UsageError(f"No {kind} has the words {shorten_line(self.words, _LONGEST)!r}. Nothing was changed.")
-        shown = ", ".join(f"{number} ({text})" for number, text in list(texts.items())[:_MOST_SHOWN])
-        raise UsageError(f"{len(texts)} {kind}s have these words: {shown}. Nothing was changed; give the number.")
+        few = list(texts.items())[:_MOST_SHOWN]
+        shown = ", ".join(f"{number} ({shorten_line(text, _LONGEST)})" for number, text in few)
+        found = pluralize(len(texts), kind)
+        raise UsageError(f"{found} have these words: {shown}. Nothing was changed; give the number.")
 
 
 def items_argument(name: str) -> Callable[[Any], Any]:
