@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from assistant.settings.config_text import diff_keys, flatten_keys, remove_key, set_key
 
 KEYS = ("context.target", "turn.max_steps", "home.timezone", "model.fallback", "log.level")
-# Without "#": `comments` takes the first one of a line for the beginning of a comment.
-TEXTS = st.characters(exclude_characters="#")
+# Without "#": `comments` takes the first one of a line for the beginning of a comment. Lone surrogates, which UTF-8
+# does not have, are refused.
+TEXTS = st.characters(codec="utf-8", exclude_characters="#")
 VALUES = st.one_of(
     st.integers(-5, 10**6),
     st.floats(0, 1),
