@@ -37,7 +37,7 @@ def choose_candidates(
     if index.has_neighbours:
         reached = index.distinct(around_units(index, seeds))
         nearby = around_units(index, reached)
-        spread = (np.where(nearby >= 0, rough[nearby], 0) * NEIGHBOUR_WEIGHTS).sum(axis=1)
+        spread = NEIGHBOUR_WEIGHTS @ np.append(rough, np.float32(0))[nearby]
     else:
         reached = np.sort(seeds)
         spread = rough[reached]
@@ -82,21 +82,18 @@ def _weigh(rough: Floats, index: SearchIndex, allowed: Bools, limit: int) -> Int
 
 
 def around_units(index: SearchIndex, units: Ints) -> Ints:
-    """Return (n, 9) numbers of the units around each in its stream, -1 for none."""
-    around = np.full((len(units), 2 * NEIGHBOUR_REACH + 1), -1, np.intp)
-    around[:, NEIGHBOUR_REACH] = units
+    """Return (9, n) numbers of the units around each in its stream, the nearest in the middle, -1 for none."""
+    around = np.full((2 * NEIGHBOUR_REACH + 1, len(units)), -1, np.intp)
+    around[NEIGHBOUR_REACH] = units
     if not index.has_neighbours:
         return around
-    gone = index.meta["gone"]
-    for direction, step in ((-1, index.meta["previous"]), (1, index.following)):
-        rows, reached = np.arange(len(units)), units
+    for direction, step in zip((-1, 1), index.steps, strict=True):
         for distance in range(1, NEIGHBOUR_REACH + 1):
-            reached = np.asarray(step[reached], np.intp)
-            has = reached >= 0
-            if not has.any():
-                break
-            rows, reached = rows[has], reached[has]
-            around[rows, NEIGHBOUR_REACH + direction * distance] = np.where(gone[reached] > 0, -1, reached)
+            row = NEIGHBOUR_REACH + direction * distance
+            around[row] = step[around[row - direction]]
+    if index.has_removed:
+        around[index.meta["gone"][around] > 0] = -1
+        around[NEIGHBOUR_REACH] = units
     return around
 
 

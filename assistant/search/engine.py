@@ -25,6 +25,7 @@ from assistant.search.dtypes import Bools, EmbedTexts, Floats, Ints, TermOccurre
 from assistant.search.embedding_cache import EmbeddingCache
 from assistant.search.index import SearchIndex
 from assistant.search.index_values import IndexStore, SearchExplanation, SearchFilter, SourceHit
+from assistant.search.likeness import QuestionVectors, measure_likeness
 from assistant.search.query import FindStems, ParsedQuestion, SearchLimits, parse_question
 from assistant.search.scoring import (
     NEIGHBOUR_REACH,
@@ -32,8 +33,6 @@ from assistant.search.scoring import (
     CandidateScores,
     CandidateTable,
     QueryTerm,
-    QuestionVectors,
-    centred_lengths,
     score_candidates,
 )
 from assistant.search.units import asks_for_something
@@ -53,10 +52,8 @@ class PreparedSearch:
     terms: list[QueryTerm]
     stems: list[str]  # of the terms
     words: dict[str, str]  # of the question's own stems
-    question: QuestionVectors
     asked_for: AskedFor
     sources: int  # number of sources in the collection
-    likeness: Floats  # of each candidate to the question
     is_small: bool  # whether everything permitted is a candidate
     is_spaceless: bool  # whether it has words written without spaces
 
@@ -104,13 +101,14 @@ class SearchEngine:
         return SearchExplanation(like, asked.asked_for.named(), asked.sources, by_words, by_meaning, hits)
 
     def _best_hits(self, question: str, asked: PreparedSearch, scores: CandidateScores, limit: int) -> list[SourceHit]:
+        likeness = asked.table.likeness.plain[asked.table.around[NEIGHBOUR_REACH]]
         like_enough: Bools = np.ones(len(scores.total), bool)
         has_words = scores.bm25 > 0
         if asked.is_small or not has_words.any():
             # Embeddings are unreliable for scripts without spaces, whose words are found in pieces.
             least = _LIKE_ALONE if has_words.any() or asks_for_something(question) else _LIKE_ALONE_UNSAID
-            like_enough = has_words | ((asked.likeness >= least) & (not asked.is_spaceless))
-        return self._ranked(asked.candidates, scores, asked.likeness, like_enough, limit)
+            like_enough = has_words | ((likeness >= least) & (not asked.is_spaceless))
+        return self._ranked(asked.candidates, scores, likeness, like_enough, limit)
 
     def prepare(self, question: str, where: SearchFilter) -> PreparedSearch | None:
         """Return what to score; None if nothing. Raises `StoreError`."""
@@ -128,18 +126,17 @@ class SearchEngine:
         candidates = np.flatnonzero(allowed) if is_small else self._candidates(terms, sources, found, allowed, centred)
         if not len(candidates):
             return None
-        table = self._table(candidates, list(terms), found, parsed)
         weighed = self._weighed(terms, sources, parsed)
+        directions = QuestionVectors(plain, centred, self._vector_of_words(vectors, terms, weighed))
+        table = self._table(candidates, list(terms), found, parsed, directions)
         return PreparedSearch(
             candidates,
             table,
             weighed,
             list(terms),
             parsed.words,
-            QuestionVectors(centred, self._vector_of_words(vectors, terms, weighed)),
             _asked_for(parsed),
             self.index.source_count,
-            table.vectors[table.around[:, NEIGHBOUR_REACH]] @ plain,
             is_small,
             any(map(is_spaceless, parsed.words)),
         )
@@ -237,27 +234,29 @@ class SearchEngine:
     # ------------------------------------------------------------------------------------------------------------ table
 
     def _table(
-        self, candidates: Ints, stems: Sequence[str], found: TermOccurrences, question: ParsedQuestion
+        self,
+        candidates: Ints,
+        stems: Sequence[str],
+        found: TermOccurrences,
+        question: ParsedQuestion,
+        directions: QuestionVectors,
     ) -> CandidateTable:
         index = self.index
         around = around_units(index, candidates)
         units = index.distinct(around) if index.has_neighbours else candidates
-        placed = np.where(around < 0, -1, np.searchsorted(units, around))
-        meta = index.meta[units]
+        places = np.empty(index.count + 1, np.intp)  # the last is for no unit
+        places[units], places[-1] = np.arange(len(units)), -1
         own = index.meta[candidates]
         seconds = own["second"].astype(np.float32)
-        vectors, mean = index.vectors(units), index.mean
         span = max(1.0, float(seconds.max() - seconds.min()))
         return CandidateTable(
-            placed,
+            places[around],
             found.counts_in(units),
             self._named(own, stems, question),
-            meta["words"].astype(np.float32),
-            meta["form"],
+            index.meta["words"][units].astype(np.float32),
+            index.meta["form"][units],
             own["first_person"],
-            vectors,
-            mean,
-            centred_lengths(vectors, mean),
+            measure_likeness(index.vectors(units), index.mean, directions),
             self._fits(own, question),
             own["role"] == (self.index.name_number("role assistant") or 0),
             (seconds - seconds.min()) / span,
@@ -322,7 +321,7 @@ class SearchEngine:
 
 
 def _scores(asked: PreparedSearch) -> CandidateScores:
-    return score_candidates(asked.table, asked.terms, asked.question, asked.asked_for, sources=asked.sources)
+    return score_candidates(asked.table, asked.terms, asked.asked_for, sources=asked.sources)
 
 
 def _asked_for(question: ParsedQuestion) -> AskedFor:

@@ -23,6 +23,7 @@ from assistant.search.dtypes import (
     UNIT_DTYPE,
     VECTOR_SCALE,
     Bools,
+    ByteVectors,
     EmbedTexts,
     Floats,
     Ints,
@@ -267,9 +268,14 @@ class SearchIndex:
     # ---------------------------------------------------------------------------------------------------------- reading
 
     @property
-    def following(self) -> NDArray[np.int32]:
-        """Return the next unit of each in its stream, -1 for none."""
-        return self._table.following
+    def steps(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the unit before each in its stream and the one after it, see `UnitTable.steps`."""
+        return self._table.steps
+
+    @property
+    def has_removed(self) -> bool:
+        """Return whether any unit was removed."""
+        return self._table.has_removed
 
     @property
     def has_neighbours(self) -> bool:
@@ -389,8 +395,8 @@ class SearchIndex:
         mean *= min(1.0, _LONGEST_MEAN / max(float(np.linalg.norm(mean)), 1e-6))
         return mean.astype(np.float32)
 
-    def vectors(self, units: Ints) -> Floats:
-        """Return the vectors of units (numbers in order), of length 1."""
+    def vectors(self, units: Ints) -> ByteVectors:
+        """Return the vectors of units (numbers in order)."""
         return self._vectors.unit_vectors(units)
 
     def nearest(self, vector: Floats, allowed: Bools, limit: int) -> Ints:

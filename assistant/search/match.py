@@ -40,6 +40,14 @@ class WordSpot:
     word: int
 
 
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A part of a text."""
+
+    text: str
+    words: frozenset[int]  # which of the question's words it has
+
+
 def best_passage(spots: Sequence[WordSpot], idf: Sequence[float], width: int) -> tuple[float, int, int]:
     """Return (value, first, last) of the run of spots within `width` characters that has the most of the question."""
     best = (0.0, 0, -1)
@@ -60,7 +68,7 @@ def best_passage(spots: Sequence[WordSpot], idf: Sequence[float], width: int) ->
     return best
 
 
-def make_excerpt(text: str, spots: Sequence[WordSpot], idf: Sequence[float], *, keep_lines: bool = False) -> str:
+def make_excerpt(text: str, spots: Sequence[WordSpot], idf: Sequence[float], *, keep_lines: bool = False) -> Excerpt:
     """Return about 300 characters of `text` around the passage with the most of the question's words, from the start to
     the end of a sentence if possible; white space is collapsed, but for the ends of lines with `keep_lines`. "…" marks
     omissions. A text without any of the words returns its beginning."""
@@ -71,7 +79,8 @@ def make_excerpt(text: str, spots: Sequence[WordSpot], idf: Sequence[float], *, 
     piece = "\n".join(filter(None, (_SPACE.sub(" ", line).strip() for line in lines)))
     before = "… " if text[:start].strip() else ""
     after = " …" if text[end:].strip() else ""
-    return f"{before}{piece}{after}"
+    words = frozenset(spot.word for spot in spots if start <= spot.start and spot.end <= end)
+    return Excerpt(f"{before}{piece}{after}", words)
 
 
 def _widened(text: str, start: int, end: int) -> tuple[int, int]:
@@ -146,7 +155,8 @@ class WordMatcher:
         folded = fold_text(text)
         spots: dict[tuple[int, int], WordSpot] = {}
         for word in self._wanted:
-            for spot in self._places(folded, word):
+            begin = folded.find(word.beginning)
+            for spot in self._places(folded, word, begin) if begin >= 0 else ():
                 spots[spot.start, spot.word] = spot
         return [spots[place] for place in sorted(spots)]
 
@@ -159,8 +169,8 @@ class WordMatcher:
             self._known.update(self._stems((word,)))
         return self._known[word]
 
-    def _places(self, folded: str, wanted: _WantedWord) -> Iterator[WordSpot]:
-        begin = folded.find(wanted.beginning)
+    def _places(self, folded: str, wanted: _WantedWord, begin: int) -> Iterator[WordSpot]:
+        """Yield the places of a word; `begin` is the first of its beginning."""
         while begin >= 0:
             end = begin + len(wanted.beginning)
             if wanted.anywhere:

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from assistant.core.dataclass import dataclass
 from assistant.search.dtypes import Bools, Floats, Ints, distinct_values
+from assistant.search.likeness import UnitLikeness
 from assistant.search.units import GREETING, MOST_FIRST_PERSON, MOSTLY_ASKS, NAME, NUMBER, QUESTION, REPEATS, TIME_WORD
 
 NEIGHBOUR_REACH = 4
@@ -106,26 +107,16 @@ class QueryTerm:
 class CandidateTable:
     """Candidates (n) and all units around them (m, in order)."""
 
-    around: Ints  # (n, 9) positions among the m, -1 for none
+    around: Ints  # (9, n) positions among the m, -1 for none; their own in the middle
     counts: Floats  # (terms, m) occurrences of each term in each unit
     names_date: Bools  # (terms, n) whether the term names the date of a candidate
     words: Floats  # (m) lengths
     form: NDArray[np.uint8]  # (m) flags, see `units`
     first_person: NDArray[np.uint8]  # (n) words in the first person, see `units`
-    vectors: Floats  # (m, dimensions) of length 1
-    mean: Floats  # the mean of the vectors
-    lengths: Floats  # (m) of the vectors without the mean, see `centred_lengths`
+    likeness: UnitLikeness  # (m) to the question
     matches_speaker: Bools  # (n) whether a candidate was said by the person the question is about
     by_assistant: Bools  # (n) whether a candidate was said by the assistant
     age: Floats  # (n) between 0, the oldest, and 1
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionVectors:
-    """Directions of a question, without the mean of all units, of length 1."""
-
-    whole: Floats
-    own_words: Floats  # sum of its own words, weighted by idf, without names of speakers and stop words
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +162,15 @@ class CandidateFeatures:
 
 
 def score_candidates(
-    table: CandidateTable, terms: Sequence[QueryTerm], question: QuestionVectors, asked: AskedFor, *, sources: int
+    table: CandidateTable, terms: Sequence[QueryTerm], asked: AskedFor, *, sources: int
 ) -> CandidateScores:
     """Score candidates. `sources`: number of messages or entries on which the terms' idf is based."""
-    features = candidate_features(table, terms, question, asked, sources=sources)
+    features = candidate_features(table, terms, asked, sources=sources)
     parts = weighted_parts(table, features)
     total = _sum_of(parts)
     of_identifier = np.array([term.in_identifier for row, term in enumerate(terms) if term.stands_for == row], bool)
     if of_identifier.any():
-        form = table.form[table.around[:, NEIGHBOUR_REACH]]
+        form = table.form[table.around[NEIGHBOUR_REACH]]
         plain = total.copy()
         _put_statements_first(total, form, features.has[of_identifier].all(axis=0))
         parts["identifier"] = total - plain
@@ -205,29 +196,29 @@ def _sum_of(parts: Mapping[str, Floats]) -> Floats:
 
 
 def candidate_features(
-    table: CandidateTable, terms: Sequence[QueryTerm], question: QuestionVectors, asked: AskedFor, *, sources: int
+    table: CandidateTable, terms: Sequence[QueryTerm], asked: AskedFor, *, sources: int
 ) -> CandidateFeatures:
     """Return each feature of the n candidates, float32 of shape (n,) by its name in `WEIGHTS`. `sources`: how many
     sources the collection has."""
-    # Memories have no neighbours: then only the middle column has units.
-    columns = np.flatnonzero((table.around >= 0).any(axis=0))
-    table_around = table.around[:, columns]
-    shares, length = _shares(table, table_around, columns)
+    # Memories have no neighbours: then only the middle row has units.
+    reach = np.flatnonzero((table.around >= 0).any(axis=1))
+    table_around = table.around[reach]
+    shares, length = _shares(table, table_around, reach)
     relative = length / max(float(length.mean()), 1e-6)
     own = [row for row, term in enumerate(terms) if term.stands_for == row]
-    centre = table.around[:, NEIGHBOUR_REACH]
+    centre = table.around[NEIGHBOUR_REACH]
     words = table.words[centre]
     named = table.names_date
     bm25 = _bm25(table, table_around, terms, own, shares, relative)
     idf = np.array([terms[row].idf for row in own], np.float32)
     idf /= float(idf.sum()) or 1.0
     has = np.append(table.counts[own] > 0, np.zeros((len(own), 1), bool), axis=1)
-    before_that, before, after = (table.around[:, NEIGHBOUR_REACH + step] for step in (-2, -1, 1))
+    before_that, before, after = (table.around[NEIGHBOUR_REACH + step] for step in (-2, -1, 1))
     itself = has[:, centre] | named[own]
     near = itself | has[:, before_that] | has[:, before] | has[:, after]
-    likeness, likeness_to_words = _cosines(table, question.whole), _cosines(table, question.own_words)
+    likeness, likeness_to_words = table.likeness.whole, table.likeness.own_words
     around, words_around = (
-        (shares * np.append(likeness_of, np.float32(0))[table_around]).sum(axis=1) / shares.sum(axis=1)
+        (shares * np.append(likeness_of, np.float32(0))[table_around]).sum(axis=0) / shares.sum(axis=0)
         for likeness_of in (likeness, likeness_to_words)
     )
     form = table.form[centre]
@@ -239,7 +230,7 @@ def candidate_features(
         "words": idf @ itself,
         "name": (form & NAME > 0) & asked.name,
         "rare words together": _surprise(itself, np.array([terms[row].idf for row in own]), sources),
-        "words like it around": 0 * words if with_assistant else idf @ _similar_words_around(table, columns, terms),
+        "words like it around": 0 * words if with_assistant else idf @ _similar_words_around(table, reach, terms),
         "meaning": scale_to_best(likeness[centre]),
         "meaning around": scale_to_best(around),
         "meaning of rare words": scale_to_best(likeness_to_words[centre]),
@@ -260,17 +251,15 @@ def candidate_features(
         "newer": table.age,
     }
     values = {name: np.asarray(value, np.float32) for name, value in features.items()}
-    alone = columns.tolist() == [NEIGHBOUR_REACH]
+    alone = reach.tolist() == [NEIGHBOUR_REACH]
     return CandidateFeatures(values, bm25, itself, _WITH_ASSISTANT if with_assistant else _ALONE if alone else _PEOPLE)
 
 
 def likeness_to_best(table: CandidateTable, total: Floats) -> Floats:
     """Return (n) the similarity in meaning to the best so far."""
-    centre = table.around[:, NEIGHBOUR_REACH]
+    centre = table.around[NEIGHBOUR_REACH]
     best = np.argpartition(-total, min(_TOP, len(total)) - 1)[:_TOP]
-    direction = ((table.vectors[centre[best]] - table.mean) / table.lengths[centre[best], None]).mean(axis=0)
-    likeness: Floats = _cosines(table, direction / max(float(np.linalg.norm(direction)), 1e-6))[centre]
-    return likeness
+    return table.likeness.like_these(centre[best], centre)
 
 
 def _put_statements_first(total: Floats, form: NDArray[np.uint8], has_identifier: Bools) -> None:
@@ -282,7 +271,7 @@ def _put_statements_first(total: Floats, form: NDArray[np.uint8], has_identifier
         total[says] += max(0.0, float(total[repeats].max() - total[says].max()) + _NEARLY)
 
 
-def _similar_words_around(table: CandidateTable, columns: Ints, terms: Sequence[QueryTerm]) -> Floats:
+def _similar_words_around(table: CandidateTable, reach: Ints, terms: Sequence[QueryTerm]) -> Floats:
     """Return (own terms, n) how much each of the question's words, or a term standing for it, is present: 1 in the unit
     itself, less if further away or only similar in meaning."""
     stands_for = np.array([term.stands_for for term in terms])
@@ -291,10 +280,10 @@ def _similar_words_around(table: CandidateTable, columns: Ints, terms: Sequence[
     worth = np.array([term.weight for term in terms], np.float32)[order, None]
     likest = np.maximum.reduceat((table.counts[order] > 0) * worth, first, axis=0)
     likest = np.append(likest, np.zeros((len(first), 1), np.float32), axis=1)
-    around: Floats = np.zeros((len(first), len(table.around)), np.float32)
-    for column in columns.tolist():
-        share = np.float32(_LIKE_WORDS_FADE ** abs(column - NEIGHBOUR_REACH))
-        np.maximum(around, likest[:, table.around[:, column]] * share, out=around)
+    around: Floats = np.zeros((len(first), table.around.shape[1]), np.float32)
+    for row in reach.tolist():
+        share = np.float32(_LIKE_WORDS_FADE ** abs(row - NEIGHBOUR_REACH))
+        np.maximum(around, likest[:, table.around[row]] * share, out=around)
     return around
 
 
@@ -315,13 +304,13 @@ def scale_to_best(values: Floats) -> Floats:
     return scaled
 
 
-def _shares(table: CandidateTable, around: Ints, columns: Ints) -> tuple[Floats, Floats]:
-    """Return the weight of each unit around a candidate (in these columns), and (n) the resulting length."""
+def _shares(table: CandidateTable, around: Ints, reach: Ints) -> tuple[Floats, Floats]:
+    """Return the weight of each unit around a candidate (in these rows), and (n) the resulting length."""
     words = np.append(table.words, np.float32(1))
-    shares = NEIGHBOUR_WEIGHTS[columns] * np.minimum(1, _NEIGHBOUR_WORDS / words)[around]
-    shares[:, columns == NEIGHBOUR_REACH] = 1
+    shares = NEIGHBOUR_WEIGHTS[reach, None] * np.minimum(1, _NEIGHBOUR_WORDS / words)[around]
+    shares[reach == NEIGHBOUR_REACH] = 1
     shares[around < 0] = 0
-    return shares, (shares * words[around]).sum(axis=1)
+    return shares, (shares * words[around]).sum(axis=0)
 
 
 def _bm25(
@@ -336,24 +325,9 @@ def _bm25(
     weights = np.zeros((len(terms), len(terms)), np.float32)
     weights[[term.stands_for for term in terms], range(len(terms))] = [term.weight for term in terms]
     counts = np.append(weights[own] @ table.counts, np.zeros((len(own), 1), np.float32), axis=1)
-    occurrences = np.einsum("tnk,nk->tn", counts[:, around], shares) + _META * (weights[own] @ table.names_date)
+    occurrences: Floats = np.float32(_META) * (weights[own] @ table.names_date)
+    for at_distance, share in zip(around, shares, strict=True):
+        occurrences += counts[:, at_distance] * share
     worth = np.array([terms[row].combined_idf for row in own], np.float32)
     damped = _K1 * (1 - _B + _B * length)
-    scores: Floats = worth @ (occurrences * (_K1 + 1) / (occurrences + damped))
-    return scores
-
-
-def centred_lengths(vectors: Floats, mean: Floats) -> Floats:
-    """Return the lengths of vectors after subtracting the mean, without computing these; infinite for texts without
-    words, which have the zero vector."""
-    products = vectors @ mean
-    lengths: Floats = np.sqrt(np.maximum(1 - 2 * products + float(mean @ mean), 1e-6))
-    empty = np.flatnonzero(products == 0)
-    lengths[empty[~vectors[empty].any(axis=1)]] = np.inf
-    return lengths
-
-
-def _cosines(table: CandidateTable, direction: Floats) -> Floats:
-    """Return (m) the cosine of each to a direction of length 1, with the mean subtracted."""
-    cosines: Floats = (table.vectors @ direction - float(table.mean @ direction)) / table.lengths
-    return cosines
+    return (worth @ (occurrences * (_K1 + 1) / (occurrences + damped))).astype(np.float32)

@@ -1,4 +1,4 @@
-"""A row for each unit of a collection, and what a search looks up for all of them: 42 bytes a unit.
+"""A row for each unit of a collection, and what a search looks up for all of them: 46 bytes a unit.
 
 Those of a large collection are in files (`file_arrays`). Not thread-safe.
 """
@@ -23,6 +23,7 @@ class UnitTable:
         self._map_file = map_file
         self.count = 0
         self.has_neighbours = False  # whether any unit follows another: memories stand by themselves
+        self.has_removed = False
         self.last: dict[int, int] = {}  # the last unit of each stream
         self.speakers: set[int] = set()
         self._make(max(room, _LEAST_ROOM))
@@ -38,9 +39,10 @@ class UnitTable:
         return self._kinds[: self.count]
 
     @property
-    def following(self) -> NDArray[np.int32]:
-        """The next unit of each in its stream, -1 for none."""
-        return self._following[: self.count]
+    def steps(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The unit before each in its stream and the one after it, -1 for none; at -1 there is -1, so that one may go
+        on from there. Those that were removed are still in it."""
+        return self._previous, self._following
 
     @property
     def is_in_file(self) -> bool:
@@ -53,7 +55,9 @@ class UnitTable:
             self._grow(count)
         self.count = count
         self._meta[first:count] = rows
+        self.has_removed = self.has_removed or bool(rows["gone"].any())
         self._kinds[first:count] = kinds_of(rows)
+        self._previous[first:count] = rows["previous"]
         self._following[first:count] = -1
         follows = np.flatnonzero(rows["previous"] >= 0)
         self._following[rows["previous"][follows]] = follows + first
@@ -64,6 +68,7 @@ class UnitTable:
 
     def remove(self, numbers: NDArray[np.intp]) -> None:
         """Mark units as removed."""
+        self.has_removed = True
         self._meta["gone"][numbers] = 1
         self._kinds[numbers] = 0
 
@@ -75,14 +80,18 @@ class UnitTable:
         self._arrays = FileArrays(self._map_file if room > _IN_MEMORY else lambda size: None)
         self._meta: UnitRows = self._arrays.zeros((room,), UNIT_DTYPE)
         self._kinds: NDArray[np.uint32] = self._arrays.zeros((room,), np.dtype(np.uint32))
-        self._following: NDArray[np.int32] = self._arrays.zeros((room,), np.dtype(np.int32))
+        steps = (self._arrays.zeros((room + 1,), np.dtype(np.int32)) for _ in range(2))
+        self._previous: NDArray[np.int32]
+        self._following: NDArray[np.int32]
+        self._previous, self._following = steps
+        self._previous[-1] = self._following[-1] = -1
 
     def _grow(self, count: int) -> None:
-        columns, before = (self._meta, self._kinds, self._following), self._arrays
+        columns, before = (self._meta, self._kinds, *self.steps), self._arrays
         self._make(max(count, len(self._meta) * 5 // 4))
         for start in range(0, self.count, _COPIED_AT_ONCE):
             end = min(start + _COPIED_AT_ONCE, self.count)
-            for old, new in zip(columns, (self._meta, self._kinds, self._following), strict=True):
+            for old, new in zip(columns, (self._meta, self._kinds, *self.steps), strict=True):
                 new[start:end] = old[start:end]
             before.release()
             self.release()

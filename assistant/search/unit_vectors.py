@@ -112,15 +112,14 @@ class UnitVectors:
         """Give back the memory of vectors that are in a file."""
         self._files.release()
 
-    def unit_vectors(self, units: Ints) -> Floats:
-        """Return the vectors of units (numbers in order), of length 1."""
+    def unit_vectors(self, units: Ints) -> ByteVectors:
+        """Return the vectors of units (numbers in order)."""
         first = int(np.searchsorted(units, self.first))
         rows = self._rows[units[first:] - self.first]
         if first:
             read = self._store.vectors_of(units[:first].tolist())
             rows = np.concatenate([np.frombuffer(read, np.int8).reshape(-1, DIMENSIONS), rows])
-        vectors: Floats = np.divide(rows, np.float32(VECTOR_SCALE), dtype=np.float32)
-        return vectors
+        return rows
 
     def nearest(self, vector: Floats, allowed: Bools, limit: int, mean: Callable[[], Floats]) -> Ints:
         """Return the units in memory with sketches most similar to that of this vector (of length 1, without the

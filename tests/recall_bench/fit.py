@@ -103,9 +103,7 @@ def _asked(path: Path, folder: Path) -> Iterable[AskedQuestion]:
             if prepared is None:
                 continue
             table = prepared.table
-            features = candidate_features(
-                table, prepared.terms, prepared.question, prepared.asked_for, sources=prepared.sources
-            )
+            features = candidate_features(table, prepared.terms, prepared.asked_for, sources=prepared.sources)
             so_far = np.asarray(np.sum(list(weighted_parts(table, features).values()), axis=0), np.float32)
             values = {**features.values, "feedback": likeness_to_best(table, so_far)}
             sources, places = np.unique(engine.index.meta["source"][prepared.candidates], return_inverse=True)

@@ -52,7 +52,7 @@ def test_vectors_of_old_units_leave_memory_and_are_read_from_the_shelf(tmp_path:
 
     assert (index.count, index.sealed) == (_UNITS, _UNITS)
     assert most <= _RESIDENT + _RESIDENT // 8 + 4 * SEAL_AFTER_UNITS
-    expected = quantise(_embed(texts)).astype(np.float32) / np.float32(127)
+    expected = quantise(_embed(texts))
     everything = np.arange(_UNITS)
     assert np.array_equal(index.vectors(everything), expected)
     again = SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
@@ -132,8 +132,10 @@ def test_what_is_kept_of_each_unit_of_a_large_collection_is_memory_that_the_syst
     said = [SourceText(count + n, "main", n, "owner", "user", "", _NOW, f"word{n}") for n in range(3)]
     index.append(said, {"main": 2})
     assert index.meta["source"].tolist() == [*range(count + 3)]
-    assert index.following[: count - 1].tolist() == [*range(1, count)]
-    assert index.following[count - 1 :].tolist() == [-1, count + 1, count + 2, -1]
+    before, after = index.steps
+    assert before[: count + 3].tolist() == [*range(-1, count - 1), -1, count, count + 1]
+    assert after[: count + 3].tolist() == [*range(1, count), -1, count + 1, count + 2, -1]
+    assert (before[-1], after[-1]) == (-1, -1)
 
 
 def test_a_collection_grows_in_its_file(tmp_path: Path) -> None:
@@ -169,7 +171,7 @@ def test_vectors_that_stay_are_in_a_file_once_older_ones_were_let_go_whatever_co
         ]
         index.append(said, {})
     last = np.arange(index.count - len(texts), index.count)
-    expected = quantise(_embed(texts)).astype(np.float32) / np.float32(127)
+    expected = quantise(_embed(texts))
     assert index.count > 6_000 + 2 * len(texts) and np.array_equal(index.vectors(last), expected)
     with_db.close()
 

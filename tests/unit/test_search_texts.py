@@ -165,7 +165,7 @@ def test_an_excerpt_ends_with_the_sentence_of_the_words_rather_than_begin_earlie
     spots = [
         WordSpot(text.index(word), text.index(word) + len(word), n) for n, word in enumerate(("Stavanger", "cabin"))
     ]
-    assert make_excerpt(text, spots, [1.0, 1.0]).endswith("is called Zimfen Kespelvar.")
+    assert make_excerpt(text, spots, [1.0, 1.0]).text.endswith("is called Zimfen Kespelvar.")
 
 
 def test_an_excerpt_has_what_follows_a_colon_for_what_was_changed_stands_there() -> None:
@@ -181,7 +181,7 @@ def test_an_excerpt_has_what_follows_a_colon_for_what_was_changed_stands_there()
         WordSpot(text.index(word), text.index(word) + len(word), n)
         for n, word in enumerate(("studio", "Matteo", "Graz"))
     ]
-    excerpt = make_excerpt(text, spots, [1.0, 1.0, 1.0])
+    excerpt = make_excerpt(text, spots, [1.0, 1.0, 1.0]).text
     assert change in excerpt and len(excerpt) <= 330
 
 
@@ -190,7 +190,7 @@ def test_an_excerpt_has_what_follows_a_colon_for_what_was_changed_stands_there()
 def test_every_excerpt_is_short_and_made_of_the_text(parts: list[str]) -> None:
     text = "".join(parts)
     spots = [WordSpot(at, at + 5, 0) for at in range(len(text)) if text.startswith("kayak", at)]
-    piece = make_excerpt(text, spots, [1.0])
+    piece = make_excerpt(text, spots, [1.0]).text
     assert len(piece) <= 410
     assert piece.removeprefix("… ").removesuffix(" …") in " ".join(text.split())
     assert not spots or "kayak" in piece

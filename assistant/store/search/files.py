@@ -346,7 +346,7 @@ class StoredFileSearch:
             if inside in ("", path) or path.startswith(f"{inside}/"):
                 text = passage.text or path
                 spots, idf = query.matcher.find_spots(text), query.significance.idf
-                excerpt = make_excerpt(text, spots, idf, keep_lines=True)
+                excerpt = make_excerpt(text, spots, idf, keep_lines=True).text
                 fit = query.significance.measure_fit(query.matcher.words_in(f"{path} {text}"))
                 found.append(FileHit(path, passage.place, passage.start, excerpt, changed_at, fit.share))
         return found[:limit]

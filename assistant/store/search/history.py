@@ -29,7 +29,15 @@ from assistant.core.messages import LogByteRange, Role
 from assistant.core.records import LogRecord, SearchHit
 from assistant.search.finder import SourceFinder
 from assistant.search.index_values import SearchFilter, SourceHit
-from assistant.search.match import EXCERPT_CHARACTERS, PreparedQuery, best_passage, make_excerpt, prepare_query
+from assistant.search.match import (
+    EXCERPT_CHARACTERS,
+    Excerpt,
+    PreparedQuery,
+    WordSpot,
+    best_passage,
+    make_excerpt,
+    prepare_query,
+)
 from assistant.search.query import find_names, query_words
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
@@ -126,10 +134,10 @@ class StoredHistory:
     def _hit(
         self, row: Row, hit: SourceHit, record: RecordText, query: PreparedQuery, names_unknown: bool
     ) -> SearchHit:
-        text = self._excerpt(row, record, query)
+        excerpt = self._excerpt(row, record, query)
         speaker = record.speaker if row["role"] != "tool" else None
         named = query.matcher.words_in(speaker) if speaker else frozenset[int]()
-        fit = query.significance.measure_fit(query.matcher.words_in(text) | named)
+        fit = query.significance.measure_fit(excerpt.words | named)
         return SearchHit(
             message_id=row["id"],
             session=row["session"],
@@ -137,7 +145,7 @@ class StoredHistory:
             role=row["role"],
             name=record.speaker,
             ts=parse_time(row["ts"]),
-            text=text,
+            text=excerpt.text,
             score=hit.score,
             location=self._files.log_place(row["session"], LogByteRange(row["byte_start"], row["byte_end"])),
             quality=replace(fit, likeness=hit.similarity, nearby=hit.nearby, names_unknown=names_unknown),
@@ -147,12 +155,19 @@ class StoredHistory:
         with self._lock:
             return self._files.read_piece(session, start, size)
 
-    def _excerpt(self, row: Row, record: RecordText, query: PreparedQuery) -> str:
-        """Return the part of the message that matches most of the question; of a message read in windows, from the
-        first window that matches everything."""
-        idf, spots = query.significance.idf, query.matcher.find_spots(record.text)
+    def _excerpt(self, row: Row, record: RecordText, query: PreparedQuery) -> Excerpt:
+        """Return the part of the message that matches most of the question."""
+        spots = query.matcher.find_spots(record.text)
+        if record.is_complete:
+            return make_excerpt(record.text, spots, query.significance.idf)
+        return self._excerpt_of_windows(row, record, spots, query)
+
+    def _excerpt_of_windows(self, row: Row, record: RecordText, spots: list[WordSpot], query: PreparedQuery) -> Excerpt:
+        """Return the best part of a message read in windows, from the first that matches everything; `record` is its
+        beginning."""
+        idf = query.significance.idf
         best = (best_passage(spots, idf, EXCERPT_CHARACTERS)[0], record.text, spots)
-        for text in () if record.is_complete else _read_windows(self._read_piece, row):
+        for text in _read_windows(self._read_piece, row):
             if best[0] >= sum(idf):
                 break
             spots = query.matcher.find_spots(text)

@@ -1,0 +1,73 @@
+"""How similar in meaning units are to a question, and to each other: cosines of vectors without the mean of all units,
+which carries no information."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from assistant.core.dataclass import dataclass
+from assistant.search.dtypes import VECTOR_SCALE, ByteVectors, Floats, Ints
+
+_MULTIPLIED_AT_ONCE = 512
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionVectors:
+    """Directions of a question, of length 1."""
+
+    plain: Floats
+    whole: Floats  # without the mean of all units
+    own_words: Floats  # sum of its own words, weighted by idf, without names of speakers, stop words and the mean
+
+
+@dataclass(frozen=True, slots=True)
+class UnitLikeness:
+    """The likeness of m units to a question, and what that to something else is computed from."""
+
+    rows: ByteVectors  # (m, dimensions)
+    mean: Floats  # of all units
+    lengths: Floats  # (m) of the vectors without the mean
+    plain: Floats  # (m) with the mean
+    whole: Floats  # (m) to the whole question
+    own_words: Floats  # (m) to its own words
+
+    def like_these(self, these: Ints, units: Ints) -> Floats:
+        """Return the likeness of some `units` to what others have in common, both by their places among the m."""
+        vectors = self.rows[these] / np.float32(VECTOR_SCALE)
+        common = ((vectors - self.mean) / self.lengths[these, None]).mean(axis=0)
+        direction = common / max(float(np.linalg.norm(common)), 1e-6)
+        [products] = _multiply(self.rows[units], direction[None])
+        likeness: Floats = (products - float(self.mean @ direction)) / self.lengths[units]
+        return likeness
+
+
+def measure_likeness(rows: ByteVectors, mean: Floats, question: QuestionVectors) -> UnitLikeness:
+    """Measure how similar units with these vectors are to a question."""
+    directions = np.stack([mean, question.plain, question.whole, question.own_words])
+    with_mean, plain, *others = _multiply(rows, directions)
+    lengths = _centred_lengths(rows, with_mean, mean)
+    whole, own_words = (
+        (products - float(mean @ direction)) / lengths
+        for products, direction in zip(others, directions[2:], strict=True)
+    )
+    return UnitLikeness(rows, mean, lengths, plain, whole, own_words)
+
+
+def _centred_lengths(rows: ByteVectors, with_mean: Floats, mean: Floats) -> Floats:
+    """Return the lengths of vectors after subtracting the mean, without computing these; infinite for texts without
+    words, which have the zero vector. `with_mean`: their products with it."""
+    lengths: Floats = np.sqrt(np.maximum(1 - 2 * with_mean + float(mean @ mean), 1e-6))
+    empty = np.flatnonzero(with_mean == 0)
+    lengths[empty[~rows[empty].any(axis=1)]] = np.inf
+    return lengths
+
+
+def _multiply(rows: ByteVectors, directions: Floats) -> Floats:
+    """Return (k, m) the products of k directions with vectors; some of these at a time, since as floats all of them
+    would leave the processor's cache."""
+    products = np.empty((len(directions), len(rows)), np.float32)
+    scaled = (directions / np.float32(VECTOR_SCALE)).T
+    for first in range(0, len(rows), _MULTIPLIED_AT_ONCE):
+        some = rows[first : first + _MULTIPLIED_AT_ONCE].astype(np.float32)
+        products[:, first : first + len(some)] = (some @ scaled).T
+    return products
