@@ -1,7 +1,7 @@
 """The index of one collection in memory.
 
 Everything appended is found by the next search; unit numbers never change. Memory is bounded by the vocabulary and, in
-a small collection, 42 bytes per unit and 256 for its vector. In a large one, these are in files that the system can
+a small collection, 46 bytes per unit and 256 for its vector. In a large one, these are in files that the system can
 take out of memory (`file_arrays`), with the vectors of the newest 131,072 units; postings and older vectors are read on
 demand. Not thread-safe.
 """

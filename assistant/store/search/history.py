@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from sqlite3 import Row
@@ -106,15 +107,17 @@ class StoredHistory:
         prepared = prepare_query(self._finder, words)
         with self._lock:
             rows = self._visible_rows([hit.source for hit in hits_of_index], where)
-        texts = {source: _read_text(self._read_piece, row) for source, row in rows.items()}
-        said = [
-            (hit, text) for hit in hits_of_index if (text := texts.get(hit.source)) is not None and text.text.strip()
-        ]
+        texts = (
+            (hit, rows[hit.source], _read_text(self._read_piece, rows[hit.source]))
+            for hit in hits_of_index
+            if hit.source in rows
+        )
+        said = ((hit, row, text) for hit, row, text in texts if text is not None and text.text.strip())
         names = find_names(query)
         names_unknown = any(
             word.text in names and not idf for word, idf in zip(words, prepared.significance.idf, strict=True)
         )
-        return [self._hit(rows[hit.source], hit, text, prepared, names_unknown) for hit, text in said[:limit]]
+        return [self._hit(row, hit, text, prepared, names_unknown) for hit, row, text in islice(said, limit)]
 
     def _visible_rows(self, sources: list[int], where: SearchFilter) -> dict[int, Row]:
         """Return the messages the search may return, by the record with their newest text. Unlike the index, which
