@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assistant.core.dataclass import dataclass
-from assistant.search.dtypes import ROLE_BITS, Bools, Floats, Ints, TermOccurrences, distinct_values
+from assistant.search.dtypes import MOST_TIMES, ROLE_BITS, Bools, Floats, Ints, TermOccurrences, distinct_values
 from assistant.search.index import SearchIndex
 from assistant.search.query import SearchLimits
 from assistant.search.scoring import NEIGHBOUR_REACH, NEIGHBOUR_WEIGHTS
@@ -16,6 +16,8 @@ from assistant.search.scoring import NEIGHBOUR_REACH, NEIGHBOUR_WEIGHTS
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
+# Units whose rough scores are weighed at once, which takes some 30 bytes of memory each.
+_WEIGHED_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ def choose_candidates(
     of all units."""
     rough = _rough_scores(index, limits, terms)
     seeds = _weigh(rough, index, allowed, limits.seed_units)
-    if index.has_neighbours:
+    if index.units.has_neighbours:
         reached = index.distinct(around_units(index, seeds))
         nearby = around_units(index, reached)
         spread = (np.where(nearby >= 0, rough[nearby], 0) * NEIGHBOUR_WEIGHTS).sum(axis=1)
@@ -43,7 +45,7 @@ def choose_candidates(
         spread = rough[reached]
     spread[~allowed[reached]] = 0
     best = _largest(spread, limits.scored_units)
-    most = limits.scored_sources if index.has_neighbours else limits.sources_alone
+    most = limits.scored_sources if index.units.has_neighbours else limits.sources_alone
     chosen = _of_so_many_sources(index, reached[best[np.argsort(-spread[best], kind="stable")]], most)
     return distinct_values(np.concatenate([chosen, index.nearest(vector, allowed, limits.like_units)]))[0]
 
@@ -59,36 +61,39 @@ def _rough_scores(index: SearchIndex, limits: SearchLimits, terms: RoughTerms) -
         ],
         np.float32,
     )
-    occurrences = terms.occurrences
-    weights = worth[occurrences.rows] * occurrences.counts / (occurrences.counts + np.float32(_K1))
-    rough: Floats = np.bincount(occurrences.units, weights, minlength=index.count).astype(np.float32)
-    return rough
+    times = np.arange(MOST_TIMES, dtype=np.float32)
+    return terms.occurrences.sum_weights(worth[:, None] * (times / (times + np.float32(_K1))), index.count)
 
 
 def _weigh(rough: Floats, index: SearchIndex, allowed: Bools, limit: int) -> Ints:
     """Return the best units. Modifies `rough`: a unit that is not permitted may be next to one that is, in the same
     scope; among equals the newer one is chosen."""
-    touched = np.flatnonzero(rough > 0)  # of floats themselves it takes ten times as long
-    kinds = index.kinds[touched]
-    worth = rough[touched]
-    if not (kinds == index.kinds[np.argmax(allowed)]).all():
-        worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
-        worth[kinds >> ROLE_BITS != index.kinds[np.argmax(allowed)] >> ROLE_BITS] = 0
-    elif not allowed[touched].all():
-        worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
-    worth *= np.float32(1 - _NEWER) + (touched * (_NEWER / index.count)).astype(np.float32)
-    rough[touched] = worth
-    return touched[_largest(worth, limit)]
+    kind = index.units.kinds[np.argmax(allowed)]
+    best = np.zeros(0, np.intp)
+    for start in range(0, index.count, _WEIGHED_AT_ONCE):
+        # Of floats themselves it takes ten times as long.
+        touched = start + np.flatnonzero(rough[start : start + _WEIGHED_AT_ONCE] > 0)
+        kinds = index.units.kinds[touched]
+        worth = rough[touched]
+        if not (kinds == kind).all():
+            worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
+            worth[kinds >> ROLE_BITS != kind >> ROLE_BITS] = 0
+        elif not allowed[touched].all():
+            worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
+        worth *= np.float32(1 - _NEWER) + (touched * (_NEWER / index.count)).astype(np.float32)
+        rough[touched] = worth
+        best = np.concatenate([best, touched[_largest(worth, limit)]])
+    return best[_largest(rough[best], limit)]
 
 
 def around_units(index: SearchIndex, units: Ints) -> Ints:
     """Return (n, 9) numbers of the units around each in its stream, -1 for none."""
     around = np.full((len(units), 2 * NEIGHBOUR_REACH + 1), -1, np.intp)
     around[:, NEIGHBOUR_REACH] = units
-    if not index.has_neighbours:
+    if not index.units.has_neighbours:
         return around
-    gone = index.meta["gone"]
-    for direction, step in ((-1, index.meta["previous"]), (1, index.following)):
+    kinds = index.units.kinds
+    for direction, step in ((-1, index.units.previous), (1, index.units.following)):
         rows, reached = np.arange(len(units)), units
         for distance in range(1, NEIGHBOUR_REACH + 1):
             reached = np.asarray(step[reached], np.intp)
@@ -96,13 +101,15 @@ def around_units(index: SearchIndex, units: Ints) -> Ints:
             if not has.any():
                 break
             rows, reached = rows[has], reached[has]
-            around[rows, NEIGHBOUR_REACH + direction * distance] = np.where(gone[reached] > 0, -1, reached)
+            around[rows, NEIGHBOUR_REACH + direction * distance] = np.where(kinds[reached] > 0, reached, -1)
+    # What was looked up is all over a file: all of it may be in memory now.
+    index.units.release()
     return around
 
 
 def _of_so_many_sources(index: SearchIndex, units: Ints, most: int) -> Ints:
     """Return the first of these units, up to the maximum number of sources to score."""
-    _, first = distinct_values(index.meta["source"][units])
+    _, first = distinct_values(index.units.rows_of(units)["source"])
     return units if len(first) <= most else units[: np.partition(first, most)[most]]
 
 

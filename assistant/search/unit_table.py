@@ -1,9 +1,12 @@
-"""A row for each unit of a collection, and what a search looks up for all of them: 42 bytes a unit.
+"""A row for each unit of a collection, and what a search looks up for all of them: 46 bytes a unit.
 
 Those of a large collection are in files (`file_arrays`). Not thread-safe.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,7 @@ _LEAST_ROOM = 1_024
 # The columns of more units are in files: those of fewer take 8 MB at the most.
 _IN_MEMORY = 200_000
 _COPIED_AT_ONCE = 1 << 15
+_SEEN_AT_ONCE = 1 << 17
 
 
 class UnitTable:
@@ -38,13 +42,18 @@ class UnitTable:
         return self._kinds[: self.count]
 
     @property
+    def previous(self) -> NDArray[np.int32]:
+        """The unit before each in its stream, -1 for none."""
+        return self._previous[: self.count]
+
+    @property
     def following(self) -> NDArray[np.int32]:
         """The next unit of each in its stream, -1 for none."""
         return self._following[: self.count]
 
     @property
     def is_in_file(self) -> bool:
-        return len(self._arrays) > 0
+        return len(self._rows) > 0
 
     def add(self, rows: UnitRows) -> None:
         """Add the next units."""
@@ -54,6 +63,7 @@ class UnitTable:
         self.count = count
         self._meta[first:count] = rows
         self._kinds[first:count] = kinds_of(rows)
+        self._previous[first:count] = rows["previous"]
         self._following[first:count] = -1
         follows = np.flatnonzero(rows["previous"] >= 0)
         self._following[rows["previous"][follows]] = follows + first
@@ -67,22 +77,40 @@ class UnitTable:
         self._meta["gone"][numbers] = 1
         self._kinds[numbers] = 0
 
+    def rows_of(self, units: NDArray[np.integer[Any]]) -> UnitRows:
+        """Return the rows of these units."""
+        return self._rows.take(self._meta, units)
+
+    def where(self, holds: Callable[[UnitRows], NDArray[np.bool_]]) -> NDArray[np.bool_]:
+        """Return for each unit whether something holds for its row, looking at some at a time."""
+        held = np.zeros(self.count, bool)
+        for start in range(0, self.count, _SEEN_AT_ONCE):
+            rows = self.meta[start : start + _SEEN_AT_ONCE]
+            held[start : start + len(rows)] = holds(rows)
+            self._rows.release()
+        return held
+
     def release(self) -> None:
         """Give back the memory of what is in a file."""
-        self._arrays.release()
+        self._rows.release()
+        self._columns.release()
 
     def _make(self, room: int) -> None:
-        self._arrays = FileArrays(self._map_file if room > _IN_MEMORY else lambda size: None)
-        self._meta: UnitRows = self._arrays.zeros((room,), UNIT_DTYPE)
-        self._kinds: NDArray[np.uint32] = self._arrays.zeros((room,), np.dtype(np.uint32))
-        self._following: NDArray[np.int32] = self._arrays.zeros((room,), np.dtype(np.int32))
+        map_file = self._map_file if room > _IN_MEMORY else lambda size: None
+        self._rows, self._columns = FileArrays(map_file), FileArrays(map_file)
+        self._meta: UnitRows = self._rows.zeros((room,), UNIT_DTYPE)
+        # What is looked up for units all over the collection.
+        self._kinds: NDArray[np.uint32] = self._columns.zeros((room,), np.dtype(np.uint32))
+        self._previous: NDArray[np.int32] = self._columns.zeros((room,), np.dtype(np.int32))
+        self._following: NDArray[np.int32] = self._columns.zeros((room,), np.dtype(np.int32))
 
     def _grow(self, count: int) -> None:
-        columns, before = (self._meta, self._kinds, self._following), self._arrays
+        former, files = (self._meta, self._kinds, self._previous, self._following), (self._rows, self._columns)
         self._make(max(count, len(self._meta) * 5 // 4))
         for start in range(0, self.count, _COPIED_AT_ONCE):
             end = min(start + _COPIED_AT_ONCE, self.count)
-            for old, new in zip(columns, (self._meta, self._kinds, self._following), strict=True):
+            for old, new in zip(former, (self._meta, self._kinds, self._previous, self._following), strict=True):
                 new[start:end] = old[start:end]
-            before.release()
+            for file in files:
+                file.release()
             self.release()
