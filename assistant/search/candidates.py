@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assistant.core.dataclass import dataclass
-from assistant.search.dtypes import ROLE_BITS, Bools, Floats, Ints, TermOccurrences, distinct_values
+from assistant.search.dtypes import MOST_TIMES, ROLE_BITS, Bools, Floats, Ints, TermOccurrences, distinct_values
 from assistant.search.index import SearchIndex
 from assistant.search.query import SearchLimits
 from assistant.search.scoring import NEIGHBOUR_REACH, NEIGHBOUR_WEIGHTS
@@ -16,6 +16,8 @@ from assistant.search.scoring import NEIGHBOUR_REACH, NEIGHBOUR_WEIGHTS
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
+# Units whose rough scores are weighed at once, which takes some 30 bytes of memory each.
+_WEIGHED_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +36,22 @@ def choose_candidates(
     of all units."""
     rough = _rough_scores(index, limits, terms)
     seeds = _weigh(rough, index, allowed, limits.seed_units)
-    if index.has_neighbours:
+    if index.units.has_neighbours:
         reached = index.distinct(around_units(index, seeds))
         nearby = around_units(index, reached)
-        spread = NEIGHBOUR_WEIGHTS @ np.append(rough, np.float32(0))[nearby]
+        spread = NEIGHBOUR_WEIGHTS @ rough[nearby]
     else:
         reached = np.sort(seeds)
         spread = rough[reached]
     spread[~allowed[reached]] = 0
     best = _largest(spread, limits.scored_units)
-    most = limits.scored_sources if index.has_neighbours else limits.sources_alone
+    most = limits.scored_sources if index.units.has_neighbours else limits.sources_alone
     chosen = _of_so_many_sources(index, reached[best[np.argsort(-spread[best], kind="stable")]], most)
     return distinct_values(np.concatenate([chosen, index.nearest(vector, allowed, limits.like_units)]))[0]
 
 
 def _rough_scores(index: SearchIndex, limits: SearchLimits, terms: RoughTerms) -> Floats:
-    """Return a cheap score of each unit of the index."""
+    """Return a cheap score of each unit of the index, and 0 for none at the end."""
     rarest = min((sources for sources in terms.sources if sources), default=0)
     most = max(limits.common_share * index.source_count, _NEVER_COMMON, rarest)
     worth = np.array(
@@ -59,47 +61,53 @@ def _rough_scores(index: SearchIndex, limits: SearchLimits, terms: RoughTerms) -
         ],
         np.float32,
     )
-    occurrences = terms.occurrences
-    weights = worth[occurrences.rows] * occurrences.counts / (occurrences.counts + np.float32(_K1))
-    rough: Floats = np.bincount(occurrences.units, weights, minlength=index.count).astype(np.float32)
-    return rough
+    times = np.arange(MOST_TIMES, dtype=np.float32)
+    return terms.occurrences.sum_weights(worth[:, None] * (times / (times + np.float32(_K1))), index.count + 1)
 
 
 def _weigh(rough: Floats, index: SearchIndex, allowed: Bools, limit: int) -> Ints:
     """Return the best units. Modifies `rough`: a unit that is not permitted may be next to one that is, in the same
     scope; among equals the newer one is chosen."""
-    touched = np.flatnonzero(rough > 0)  # of floats themselves it takes ten times as long
-    kinds = index.kinds[touched]
-    worth = rough[touched]
-    if not (kinds == index.kinds[np.argmax(allowed)]).all():
-        worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
-        worth[kinds >> ROLE_BITS != index.kinds[np.argmax(allowed)] >> ROLE_BITS] = 0
-    elif not allowed[touched].all():
-        worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
-    worth *= np.float32(1 - _NEWER) + (touched * (_NEWER / index.count)).astype(np.float32)
-    rough[touched] = worth
-    return touched[_largest(worth, limit)]
+    kind = index.units.kinds[np.argmax(allowed)]
+    best = np.zeros(0, np.intp)
+    for start in range(0, index.count, _WEIGHED_AT_ONCE):
+        # Of floats themselves it takes ten times as long.
+        touched = start + np.flatnonzero(rough[start : start + _WEIGHED_AT_ONCE] > 0)
+        kinds = index.units.kinds[touched]
+        worth = rough[touched]
+        if not (kinds == kind).all():
+            worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
+            worth[kinds >> ROLE_BITS != kind >> ROLE_BITS] = 0
+        elif not allowed[touched].all():
+            worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
+        worth *= np.float32(1 - _NEWER) + (touched * (_NEWER / index.count)).astype(np.float32)
+        rough[touched] = worth
+        best = np.concatenate([best, touched[_largest(worth, limit)]])
+    return best[_largest(rough[best], limit)]
 
 
 def around_units(index: SearchIndex, units: Ints) -> Ints:
     """Return (9, n) numbers of the units around each in its stream, the nearest in the middle, -1 for none."""
     around = np.full((2 * NEIGHBOUR_REACH + 1, len(units)), -1, np.intp)
     around[NEIGHBOUR_REACH] = units
-    if not index.has_neighbours:
+    table = index.units
+    if not table.has_neighbours:
         return around
-    for direction, step in zip((-1, 1), index.steps, strict=True):
+    for direction, step in ((-1, table.previous), (1, table.following)):
         for distance in range(1, NEIGHBOUR_REACH + 1):
             row = NEIGHBOUR_REACH + direction * distance
             around[row] = step[around[row - direction]]
-    if index.has_removed:
-        around[index.meta["gone"][around] > 0] = -1
+    if table.has_removed:
+        around[table.kinds[around] == 0] = -1
         around[NEIGHBOUR_REACH] = units
+    # What was looked up is all over a file: all of it may be in memory now.
+    table.release()
     return around
 
 
 def _of_so_many_sources(index: SearchIndex, units: Ints, most: int) -> Ints:
     """Return the first of these units, up to the maximum number of sources to score."""
-    _, first = distinct_values(index.meta["source"][units])
+    _, first = distinct_values(index.units.rows_of(units)["source"])
     return units if len(first) <= most else units[: np.partition(first, most)[most]]
 
 

@@ -87,41 +87,62 @@ def quantise(rows: Floats) -> ByteVectors:
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """The units that contain a stem, in order, and how often each does."""
+    """The units that contain a stem, in order, and how often each does, at most 255 times."""
 
-    units: Ints
-    counts: Floats
+    units: NDArray[np.int32]
+    counts: NDArray[np.uint8]
+
+
+def occurrences_of(rows: NDArray[np.void]) -> Occurrences:
+    """Return the occurrences of one stem, from rows of POSTING_DTYPE."""
+    return Occurrences(np.ascontiguousarray(rows["unit"]), np.ascontiguousarray(rows["count"]))
+
+
+MOST_TIMES = 256
+"""A unit has a stem less often than this."""
+# The occurrences of a rarer stem are joined with those of others, so that the cost of a search depends on how many
+# there are and not on how many stems. Of the common stems of a large collection there may be millions: they are looked
+# at one stem after another, some at a time, since what is computed takes several times their memory.
+_JOINED = 4_096
+_SUMMED_AT_ONCE = 1 << 16
 
 
 class TermOccurrences:
-    """The occurrences of several stems, joined, so that the cost of a search depends on how many there are and not on
-    how many stems."""
+    """The occurrences of several stems."""
 
     def __init__(self, found: Sequence[Occurrences]) -> None:
         self._found = found
-        self.rows = np.repeat(np.arange(len(found)), [len(one.units) for one in found])
-        self.units = np.concatenate([np.zeros(0, np.intp), *(one.units for one in found)])
-        self.counts = np.concatenate([np.zeros(0, np.float32), *(one.counts for one in found)])
+        rare = [row for row, one in enumerate(found) if len(one.units) <= _JOINED]
+        self._common = [row for row, one in enumerate(found) if len(one.units) > _JOINED]
+        self._rows = np.repeat(np.array(rare, np.intp), [len(found[row].units) for row in rare])
+        self._units = np.concatenate([np.zeros(0, np.int32), *(found[row].units for row in rare)])
+        self._counts = np.concatenate([np.zeros(0, np.uint8), *(found[row].counts for row in rare)])
+
+    def sum_weights(self, weights: Floats, count: int) -> Floats:
+        """Return for each of `count` units the sum of what its stems are worth: `weights` (stems, MOST_TIMES) by how
+        often a unit has a stem."""
+        summed = np.zeros(count, np.float32)
+        np.add.at(summed, self._units, weights[self._rows, self._counts])
+        for row in self._common:
+            one, worth = self._found[row], weights[row]
+            for start in range(0, len(one.units) if worth.any() else 0, _SUMMED_AT_ONCE):
+                some = slice(start, start + _SUMMED_AT_ONCE)
+                summed[one.units[some]] += worth[one.counts[some]]
+        return summed
 
     def counts_in(self, units: Ints) -> Floats:
         """Return (stems, n) how often each of these units (numbers in order, not negative) contains each stem."""
         counts = np.zeros((len(self._found), len(units)), np.float32)
         if not len(units):
             return counts
-        few = np.array([len(one.units) <= len(units) for one in self._found], bool)
-        of_few = few[self.rows]
-        rows, searched, times = (
-            (self.rows, self.units, self.counts)
-            if of_few.all()
-            else (self.rows[of_few], self.units[of_few], self.counts[of_few])
-        )
-        places = np.minimum(np.searchsorted(units, searched), len(units) - 1)
-        has = np.flatnonzero(units[places] == searched)
-        counts[rows[has], places[has]] = times[has]
-        for row in np.flatnonzero(~few).tolist():
+        wanted = units.astype(np.int32)
+        places = np.minimum(np.searchsorted(wanted, self._units), len(units) - 1)
+        has = np.flatnonzero(wanted[places] == self._units)
+        counts[self._rows[has], places[has]] = self._counts[has]
+        for row in self._common:
             many = self._found[row]
-            places = np.minimum(np.searchsorted(many.units, units), len(many.units) - 1)
-            has = np.flatnonzero(many.units[places] == units)
+            places = np.minimum(np.searchsorted(many.units, wanted), len(many.units) - 1)
+            has = np.flatnonzero(many.units[places] == wanted)
             counts[row, has] = many.counts[places[has]]
         return counts
 

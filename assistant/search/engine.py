@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 from assistant.core.dataclass import dataclass
 from assistant.core.text import is_spaceless
 from assistant.search.candidates import RoughTerms, around_units, choose_candidates
-from assistant.search.dtypes import Bools, EmbedTexts, Floats, Ints, TermOccurrences, epoch_second, kind_number
+from assistant.search.dtypes import (
+    Bools,
+    EmbedTexts,
+    Floats,
+    Ints,
+    TermOccurrences,
+    UnitRows,
+    epoch_second,
+    kind_number,
+)
 from assistant.search.embedding_cache import EmbeddingCache
 from assistant.search.index import SearchIndex
 from assistant.search.index_values import IndexStore, SearchExplanation, SearchFilter, SourceHit
@@ -164,28 +173,37 @@ class SearchEngine:
         return max(self._count_said_by(stems), *map(self.index.source_count_of, stems), 0)
 
     def _count_said_by(self, stems: Sequence[str]) -> int:
-        meta = self.index.meta
         speakers = [number for number, name in self.index.speaker_stems().items() if name.intersection(stems)]
-        return int((np.isin(meta["speaker"], speakers) & (meta["part"] == 0)).sum()) if speakers else 0
+        if not speakers:
+            return 0
+        return int(self.index.units.where(lambda rows: np.isin(rows["speaker"], speakers) & (rows["part"] == 0)).sum())
 
     # ------------------------------------------------------------------------------------------------------- candidates
 
     def _allowed(self, where: SearchFilter) -> Bools | None:
-        meta, scope = self.index.meta, self.index.name_number(where.scope)
+        scope = self.index.name_number(where.scope)
         if scope is None:
             return None
         roles = {self.index.name_number(f"role {role}") for role in where.roles}
         allowed = np.zeros(self.index.count, bool)
         for role in roles - {None}:
-            allowed |= self.index.kinds == kind_number(scope, role or 0)
-        if where.stream:
-            allowed &= meta["stream"] == (self.index.name_number(f"{where.scope}\n{where.stream}") or 0)
-        if where.after is not None:
-            allowed &= meta["second"] >= epoch_second(where.after)
-        if where.before is not None:
-            allowed &= meta["second"] <= epoch_second(where.before)
-        if where.last is not None:
-            allowed &= meta["source"] <= where.last
+            allowed |= self.index.units.kinds == kind_number(scope, role or 0)
+        stream = self.index.name_number(f"{where.scope}\n{where.stream}") or 0
+
+        def is_meant(rows: UnitRows) -> Bools:
+            meant: Bools = np.ones(len(rows), bool)
+            if where.stream:
+                meant &= rows["stream"] == stream
+            if where.after is not None:
+                meant &= rows["second"] >= epoch_second(where.after)
+            if where.before is not None:
+                meant &= rows["second"] <= epoch_second(where.before)
+            if where.last is not None:
+                meant &= rows["source"] <= where.last
+            return meant
+
+        if where.stream or any(bound is not None for bound in (where.after, where.before, where.last)):
+            allowed &= self.index.units.where(is_meant)
         return allowed
 
     def _terms(self, question: ParsedQuestion, vectors: Mapping[str, Floats]) -> dict[str, tuple[float, str]]:
@@ -243,18 +261,19 @@ class SearchEngine:
     ) -> CandidateTable:
         index = self.index
         around = around_units(index, candidates)
-        units = index.distinct(around) if index.has_neighbours else candidates
-        places = np.empty(index.count + 1, np.intp)  # the last is for no unit
+        units = index.distinct(around) if index.units.has_neighbours else candidates
+        places = np.empty(index.count + 1, np.int32)  # the last is for no unit
         places[units], places[-1] = np.arange(len(units)), -1
-        own = index.meta[candidates]
+        meta = index.units.rows_of(units)
+        own = meta[places[candidates]]
         seconds = own["second"].astype(np.float32)
         span = max(1.0, float(seconds.max() - seconds.min()))
         return CandidateTable(
-            places[around],
+            places[around].astype(np.intp),
             found.counts_in(units),
             self._named(own, stems, question),
-            index.meta["words"][units].astype(np.float32),
-            index.meta["form"][units],
+            meta["words"].astype(np.float32),
+            meta["form"],
             own["first_person"],
             measure_likeness(index.vectors(units), index.mean, directions),
             self._fits(own, question),
@@ -291,8 +310,10 @@ class SearchEngine:
     def _idf(self, stem: str, sources: int, question: ParsedQuestion) -> float:
         if stem in question.dates:
             kind, number = question.dates[stem]
-            meta = self.index.meta
-            sources = max(sources, int(((date_parts(meta["day"], kind) == number) & (meta["part"] == 0)).sum()))
+            of_date = self.index.units.where(
+                lambda rows: (date_parts(rows["day"], kind) == number) & (rows["part"] == 0)
+            )
+            sources = max(sources, int(of_date.sum()))
         return self._plain_idf(sources)
 
     def _plain_idf(self, sources: float) -> float:
@@ -303,7 +324,7 @@ class SearchEngine:
     ) -> list[SourceHit]:
         order = np.argsort(-scores.total, kind="stable")
         order = order[like_enough[order]]
-        sources = self.index.meta["source"][candidates[order]].tolist()
+        sources = self.index.units.rows_of(candidates)["source"][order].tolist()
         first: dict[int, int] = {}  # where each source comes first
         for place, source in enumerate(sources):
             if source not in first:

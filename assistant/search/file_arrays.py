@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 
 MapFile = Callable[[int], mmap.mmap | None]
 """Returns so many bytes of zeros in a file, None where that has no room."""
+
+# Bytes of an array.
+_TAKEN_AT_ONCE = 8 << 20
 
 
 class FileArrays:
@@ -30,6 +34,23 @@ class FileArrays:
             return np.zeros(shape, dtype)
         self._mapped.append(mapped)
         return np.frombuffer(mapped, dtype).reshape(shape)
+
+    def take(self, array: NDArray[Any], places: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """Return the rows of an array at these places. Where it is in a file, each of them brings its surroundings into
+        memory, and those all over the file all of it: some at a time are read, and given back."""
+        if not self._mapped:
+            taken: NDArray[Any] = array[places]
+            return taken
+        order = np.argsort(places, kind="stable")
+        ordered = places[order]
+        step = max(1, _TAKEN_AT_ONCE // array[:1].nbytes)
+        bounds = np.searchsorted(ordered, np.arange(0, len(array) + step, step)).tolist()
+        taken = np.empty((len(places), *array.shape[1:]), array.dtype)
+        for first, last in pairwise(bounds):
+            if first < last:
+                taken[order[first:last]] = array[ordered[first:last]]
+                self.release()
+        return taken
 
     def release(self) -> None:
         """Give back the memory of all of them; whatever is used is read from the files again."""

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, tzinfo
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assistant.core.text import WORD, fold_text, split_spaceless_runs
 from assistant.search.dtypes import (
@@ -30,6 +29,7 @@ from assistant.search.dtypes import (
     Occurrences,
     UnitRows,
     epoch_second,
+    occurrences_of,
     quantise,
 )
 from assistant.search.index_values import (
@@ -59,7 +59,10 @@ from assistant.search.vocabulary import Vocabulary
 SEAL_AFTER_UNITS = 1_024
 # Number of newest units whose vectors stay in memory; those of older ones are read on demand.
 _RESIDENT = 1 << 17
-_CACHED_POSTINGS = 1_200_000
+# Of 5 bytes each.
+_CACHED_POSTINGS = 2_000_000
+# Terms of so many sources are read at once, which takes three times the memory of what is kept.
+_SOURCES_READ_AT_ONCE = 1 << 17
 # Assumed number of units without a common direction, so that the mean of a small collection has little weight.
 _PRIOR = 20.0
 # The mean of typical collections has a length of 0.25 to 0.45.
@@ -67,7 +70,7 @@ _LONGEST_MEAN = 0.5
 # Seconds of silence that end a conversation: earlier messages are not neighbours of later ones.
 _SILENCE = 12 * 3_600
 _NONE = np.zeros((0, DIMENSIONS), np.int8)
-_EMPTY = Occurrences(np.zeros(0, np.intp), np.zeros(0, np.float32))
+_EMPTY = occurrences_of(np.zeros(0, POSTING_DTYPE))
 
 
 class SearchIndex:
@@ -81,11 +84,11 @@ class SearchIndex:
     def _load(self) -> None:
         contents = self.store.load()
         self.read_to = dict(contents.read_to)
-        self._table = UnitTable(self.store.map_file, (contents.sealed + len(contents.fresh)) * 5 // 4)
+        self.units = UnitTable(self.store.map_file, (contents.sealed + len(contents.fresh)) * 5 // 4)
         self._source_count = 0
         for page in contents.pages:
             self._add_rows(np.frombuffer(page, UNIT_DTYPE))
-            self._table.release()
+            self.units.release()
         self.sealed = self.count
         self._sealed_total = (
             np.frombuffer(contents.total, np.float64).copy() if contents.total else np.zeros(DIMENSIONS)
@@ -157,7 +160,7 @@ class SearchIndex:
 
     def _end_of(self, stream: int) -> tuple[int, int, bool]:
         """Return the last unit of a stream, its time, and whether it asks or answers; -1 for none."""
-        number = self._table.last.get(stream, -1)
+        number = self.units.last.get(stream, -1)
         if number < 0:
             return number, 0, False
         return number, int(self.meta[number]["second"]), bool(self.meta[number]["form"] & REPEATS)
@@ -192,7 +195,7 @@ class SearchIndex:
         self.vocabulary.add_words({stem.stem: stem.word for unit in units for stem in unit.stems})
 
     def _add_rows(self, rows: UnitRows) -> None:
-        self._table.add(rows)
+        self.units.add(rows)
         self._source_count += int(are_counted(rows)[rows["part"] == 0].sum())
 
     def seal(self) -> None:
@@ -232,10 +235,11 @@ class SearchIndex:
     def remove_sources(self, sources: Sequence[int], *, text_of: Callable[[int], str] | None = None) -> None:
         """Remove sources from search. With `text_of` (the text of a source as indexed), none of their words is kept,
         for erasures. Raises `StoreError`."""
-        numbers = np.flatnonzero(np.isin(self.meta["source"], np.array(sources, np.int64)))
+        wanted = np.array(sources, np.int64)
+        numbers = np.flatnonzero(self.units.where(lambda rows: np.isin(rows["source"], wanted)))
         if not len(numbers):
             return
-        self._table.remove(numbers)
+        self.units.remove(numbers)
         terms = None if text_of is None else self._without(numbers, text_of)
         changed = {int(number): self.meta[number].tobytes() for number in numbers}
         self.store.mark_removed(changed, self._sealed_total.tobytes(), terms=terms)
@@ -262,34 +266,19 @@ class SearchIndex:
     def _sources_left(self, stem: str) -> int:
         """Return how many remaining sources have a stem; at 0, nothing of the stem may be kept."""
         units = self._sealed_occurrences([self._terms[stem]])[self._terms[stem]].units
-        units = units[self.meta["gone"][units] == 0]
-        return max(1, count_sources(self.meta[units])) if len(units) else 0
+        units = units[self.units.kinds[units] > 0]
+        return max(1, count_sources(self.units.rows_of(units))) if len(units) else 0
 
     # ---------------------------------------------------------------------------------------------------------- reading
 
     @property
-    def steps(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the unit before each in its stream and the one after it, see `UnitTable.steps`."""
-        return self._table.steps
-
-    @property
-    def has_removed(self) -> bool:
-        """Return whether any unit was removed."""
-        return self._table.has_removed
-
-    @property
-    def has_neighbours(self) -> bool:
-        """Return whether any unit follows another; memories stand by themselves."""
-        return self._table.has_neighbours
-
-    @property
     def count(self) -> int:
         """Return the number of units."""
-        return self._table.count
+        return self.units.count
 
     def speaker_stems(self) -> dict[int, frozenset[str]]:
         """Return the stems of each speaker's name, by speaker number."""
-        new = self._table.speakers - {0, *self._speakers}
+        new = self.units.speakers - {0, *self._speakers}
         for name, number in self._names.items() if new else ():
             if number in new:
                 words = [fold_text(word) for word in WORD.findall(split_spaceless_runs(name))]
@@ -304,18 +293,13 @@ class SearchIndex:
 
     def release(self) -> None:
         """Give back the memory of what is in files: the next question reads again what it uses."""
-        self._table.release()
+        self.units.release()
         self._vectors.release()
 
     @property
     def resident(self) -> int:
         """Return the number of units whose vectors fit in memory."""
         return self._vectors.room
-
-    @property
-    def kinds(self) -> NDArray[np.uint32]:
-        """Return scope and role of each unit as one number (`kind_number`), 0 if removed."""
-        return self._table.kinds
 
     def distinct(self, units: Ints) -> Ints:
         """Return each of these units once, in order, without negative ones."""
@@ -326,7 +310,7 @@ class SearchIndex:
     @property
     def meta(self) -> UnitRows:
         """Return the rows of all units; a view, not a copy."""
-        return self._table.meta
+        return self.units.meta
 
     def name_number(self, name: str) -> int | None:
         """Return the number of a speaker's name, None if nobody of that name spoke."""
@@ -371,16 +355,27 @@ class SearchIndex:
             if (cached := self._cache.get(term)) is not None:
                 self._cache.move_to_end(term)
                 found[term] = cached
-        missing = [term for term in dict.fromkeys(terms) if term not in found]
-        for term, body in self.store.postings(missing).items() if missing else ():
-            postings = np.frombuffer(body, POSTING_DTYPE)
-            occurrences = Occurrences(postings["unit"].astype(np.intp), postings["count"].astype(np.float32))
-            found[term] = self._cache[term] = occurrences
-            self._cached += len(postings)
+        for some in self._read_together([term for term in dict.fromkeys(terms) if term not in found]):
+            for term, body in self.store.postings(some).items():
+                found[term] = self._cache[term] = occurrences_of(np.frombuffer(body, POSTING_DTYPE))
+                self._cached += len(found[term].units)
         while self._cached > _CACHED_POSTINGS and len(self._cache) > 1:
             _, dropped = self._cache.popitem(last=False)
             self._cached -= len(dropped.units)
         return found
+
+    def _read_together(self, terms: Sequence[int]) -> Iterator[list[int]]:
+        """Yield the terms in groups, of so many sources at the most unless one term alone has more."""
+        group: list[int] = []
+        sources = 0
+        for term in terms:
+            if group and sources + self._sources[term] > _SOURCES_READ_AT_ONCE:
+                yield group
+                group, sources = [], 0
+            group.append(term)
+            sources += self._sources[term]
+        if group:
+            yield group
 
     def _forget_cached(self, term: int) -> None:
         cached = self._cache.pop(term, None)

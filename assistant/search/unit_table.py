@@ -5,6 +5,9 @@ Those of a large collection are in files (`file_arrays`). Not thread-safe.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +18,7 @@ _LEAST_ROOM = 1_024
 # The columns of more units are in files: those of fewer take 8 MB at the most.
 _IN_MEMORY = 200_000
 _COPIED_AT_ONCE = 1 << 15
+_SEEN_AT_ONCE = 1 << 17
 
 
 class UnitTable:
@@ -39,14 +43,18 @@ class UnitTable:
         return self._kinds[: self.count]
 
     @property
-    def steps(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The unit before each in its stream and the one after it, -1 for none; at -1 there is -1, so that one may go
-        on from there. Those that were removed are still in it."""
-        return self._previous, self._following
+    def previous(self) -> NDArray[np.int32]:
+        """The unit before each in its stream, -1 for none; at -1 there is -1, so that one may go on from there."""
+        return self._previous
+
+    @property
+    def following(self) -> NDArray[np.int32]:
+        """The next unit of each in its stream, like `previous`."""
+        return self._following
 
     @property
     def is_in_file(self) -> bool:
-        return len(self._arrays) > 0
+        return len(self._rows) > 0
 
     def add(self, rows: UnitRows) -> None:
         """Add the next units."""
@@ -72,26 +80,41 @@ class UnitTable:
         self._meta["gone"][numbers] = 1
         self._kinds[numbers] = 0
 
+    def rows_of(self, units: NDArray[np.integer[Any]]) -> UnitRows:
+        """Return the rows of these units."""
+        return self._rows.take(self._meta, units)
+
+    def where(self, holds: Callable[[UnitRows], NDArray[np.bool_]]) -> NDArray[np.bool_]:
+        """Return for each unit whether something holds for its row, looking at some at a time."""
+        held = np.zeros(self.count, bool)
+        for start in range(0, self.count, _SEEN_AT_ONCE):
+            rows = self.meta[start : start + _SEEN_AT_ONCE]
+            held[start : start + len(rows)] = holds(rows)
+            self._rows.release()
+        return held
+
     def release(self) -> None:
         """Give back the memory of what is in a file."""
-        self._arrays.release()
+        self._rows.release()
+        self._columns.release()
 
     def _make(self, room: int) -> None:
-        self._arrays = FileArrays(self._map_file if room > _IN_MEMORY else lambda size: None)
-        self._meta: UnitRows = self._arrays.zeros((room,), UNIT_DTYPE)
-        self._kinds: NDArray[np.uint32] = self._arrays.zeros((room,), np.dtype(np.uint32))
-        steps = (self._arrays.zeros((room + 1,), np.dtype(np.int32)) for _ in range(2))
-        self._previous: NDArray[np.int32]
-        self._following: NDArray[np.int32]
-        self._previous, self._following = steps
+        map_file = self._map_file if room > _IN_MEMORY else lambda size: None
+        self._rows, self._columns = FileArrays(map_file), FileArrays(map_file)
+        self._meta: UnitRows = self._rows.zeros((room,), UNIT_DTYPE)
+        # What is looked up for units all over the collection.
+        self._kinds: NDArray[np.uint32] = self._columns.zeros((room,), np.dtype(np.uint32))
+        self._previous: NDArray[np.int32] = self._columns.zeros((room + 1,), np.dtype(np.int32))
+        self._following: NDArray[np.int32] = self._columns.zeros((room + 1,), np.dtype(np.int32))
         self._previous[-1] = self._following[-1] = -1
 
     def _grow(self, count: int) -> None:
-        columns, before = (self._meta, self._kinds, *self.steps), self._arrays
+        former, files = (self._meta, self._kinds, self._previous, self._following), (self._rows, self._columns)
         self._make(max(count, len(self._meta) * 5 // 4))
         for start in range(0, self.count, _COPIED_AT_ONCE):
             end = min(start + _COPIED_AT_ONCE, self.count)
-            for old, new in zip(columns, (self._meta, self._kinds, *self.steps), strict=True):
+            for old, new in zip(former, (self._meta, self._kinds, self._previous, self._following), strict=True):
                 new[start:end] = old[start:end]
-            before.release()
+            for file in files:
+                file.release()
             self.release()

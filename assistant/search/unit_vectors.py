@@ -115,7 +115,7 @@ class UnitVectors:
     def unit_vectors(self, units: Ints) -> ByteVectors:
         """Return the vectors of units (numbers in order)."""
         first = int(np.searchsorted(units, self.first))
-        rows = self._rows[units[first:] - self.first]
+        rows: ByteVectors = self._files.take(self._rows, units[first:] - self.first)
         if first:
             read = self._store.vectors_of(units[:first].tolist())
             rows = np.concatenate([np.frombuffer(read, np.int8).reshape(-1, DIMENSIONS), rows])

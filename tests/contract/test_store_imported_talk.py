@@ -11,6 +11,8 @@ import pytest
 
 from assistant.core.errors import UsageError
 from assistant.core.import_records import ImportedBatch, ImportedMessage
+from assistant.core.messages import LogByteRange
+from assistant.core.records import LogRecord
 from assistant.store.script.imports import StoredImports
 from assistant.store.script.index import UnreadMessages
 from sleep.cycle.validate import is_readable
@@ -107,6 +109,33 @@ def test_texts_without_ids_are_told_apart_by_their_words(home: StoreHome) -> Non
 
     add(home, notes("likes tea", "lives in Rome"))
     assert add(home, notes("has a dog", "likes tea", "lives in Rome")) == [(0, 1, 2)]
+
+
+def test_a_memory_file_of_many_texts_is_read_once_and_not_for_each_part_of_it(
+    home: StoreHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def notes(first: int) -> ImportedBatch:
+        texts = (ImportedMessage("", "user", f"note {number}", BEGUN) for number in range(first, first + 5))
+        return ImportedBatch("markdown", "MEMORY.md", "MEMORY.md", tuple(texts))
+
+    read: list[str] = []
+    real = home.log.read
+    add(home, notes(0))
+    imports = imports_of(home)
+    number = imports.begin("markdown", "MEMORY.md", NOW)
+
+    def count_read(session: str, span: LogByteRange) -> LogRecord:
+        read.append(session)
+        return real(session, span)
+
+    monkeypatch.setattr(home.log, "read", count_read)
+    parts = [imports.add(number, notes(first), NOW) for first in (0, 3, 8, 13, 8)]
+    assert [(count.messages, count.known) for count in parts] == [(0, 5), (3, 2), (5, 0), (5, 0), (0, 5)]
+    assert len(read) <= 6  # the title and the five notes that were there
+    # What somebody else adds meanwhile is known as well.
+    add(home, notes(18))
+    assert imports.add(number, notes(18), NOW).known == 5
+    imports.finish(number, 0, NOW)
 
 
 def test_an_import_that_was_killed_after_the_log_was_written_goes_on_without_doubling(home: StoreHome) -> None:

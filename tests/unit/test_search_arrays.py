@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assistant.search.dtypes import Occurrences, TermOccurrences
+from assistant.search.dtypes import MOST_TIMES, Occurrences, TermOccurrences
 from assistant.search.sketches import FARTHEST, differing_bits, nearest_places, sketches_of
 
 
@@ -30,11 +30,18 @@ def test_opposite_vectors_are_the_farthest_and_equal_ones_the_nearest() -> None:
 def test_joined_occurrences_count_what_each_stem_has() -> None:
     chance = np.random.default_rng(2)
     found = []
-    for size in (0, 3, 40, 900):
-        units = np.sort(chance.choice(1_000, size, replace=False)).astype(np.intp)
-        found.append(Occurrences(units, chance.integers(1, 9, size).astype(np.float32)))
-    wanted = np.sort(chance.choice(1_000, 50, replace=False)).astype(np.intp)
-    counts = TermOccurrences(found).counts_in(wanted)
+    for size in (0, 3, 40, 900, 8_000):
+        units = np.sort(chance.choice(10_000, size, replace=False)).astype(np.int32)
+        found.append(Occurrences(units, chance.integers(1, 9, size).astype(np.uint8)))
+    wanted = np.sort(chance.choice(10_000, 500, replace=False)).astype(np.intp)
+    terms = TermOccurrences(found)
+    counts = terms.counts_in(wanted)
     by_unit = [dict(zip(one.units.tolist(), one.counts.tolist(), strict=True)) for one in found]
     assert counts.tolist() == [[own.get(unit, 0.0) for unit in wanted.tolist()] for own in by_unit]
-    assert TermOccurrences([]).counts_in(wanted).shape == (0, 50)
+    weights = chance.random((len(found), MOST_TIMES), np.float32)
+    summed = [
+        sum(weights[row, times] for row, own in enumerate(by_unit) if (times := own.get(unit)))
+        for unit in wanted.tolist()
+    ]
+    assert terms.sum_weights(weights, 10_000)[wanted].tolist() == pytest.approx(summed)
+    assert TermOccurrences([]).counts_in(wanted).shape == (0, 500)

@@ -11,10 +11,14 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from assistant.search.dtypes import DIMENSIONS, UNIT_DTYPE, Floats, quantise
+from assistant.search.candidates import around_units
+from assistant.search.dtypes import DIMENSIONS, POSTING_DTYPE, UNIT_DTYPE, Floats, quantise
+from assistant.search.engine import SearchEngine
 from assistant.search.index import SEAL_AFTER_UNITS, SearchIndex
-from assistant.search.index_values import IndexPage, SourceText
+from assistant.search.index_values import IndexPage, IndexTerm, SearchFilter, SourceText
+from assistant.search.query import SearchLimits
 from assistant.search.unit_table import UnitTable
 from assistant.store.database import Database
 from assistant.store.schema.migrations import search_migrations
@@ -132,10 +136,59 @@ def test_what_is_kept_of_each_unit_of_a_large_collection_is_memory_that_the_syst
     said = [SourceText(count + n, "main", n, "owner", "user", "", _NOW, f"word{n}") for n in range(3)]
     index.append(said, {"main": 2})
     assert index.meta["source"].tolist() == [*range(count + 3)]
-    before, after = index.steps
+    before, after = index.units.previous, index.units.following
     assert before[: count + 3].tolist() == [*range(-1, count - 1), -1, count, count + 1]
     assert after[: count + 3].tolist() == [*range(1, count), -1, count + 1, count + 2, -1]
     assert (before[-1], after[-1]) == (-1, -1)
+
+
+def _mapped_kilobytes(folder: Path) -> int:
+    """How much memory the unnamed files of a folder take of this process."""
+    total, is_there = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if not line[0].isupper():
+            is_there = str(folder) in line
+        elif is_there and line.startswith("Rss:"):
+            total += int(line.split()[1])
+    return total
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="this system does not tell what is in memory")
+def test_what_is_looked_at_all_over_a_large_collection_does_not_stay_in_memory(tmp_path: Path) -> None:
+    index = SearchIndex(_store_of_many(tmp_path, 30, 8_192), _stems, _embed, resident=_RESIDENT)
+    units = np.arange(index.count)[:: -UNIT_DTYPE.itemsize]
+    assert index.units.rows_of(units)["source"].tolist() == units.tolist()
+    assert np.flatnonzero(index.units.where(lambda rows: rows["second"] % 1_000 == 7)).tolist() == [
+        *range(7, index.count, 1_000)
+    ]
+    assert around_units(index, units)[3:6].T.tolist() == [
+        [unit - 1, unit, unit + 1 if unit + 1 < index.count else -1] for unit in units.tolist()
+    ]
+    # Of the 11 MB that the rows have.
+    assert _mapped_kilobytes(tmp_path) < 1_000
+
+
+def test_a_question_of_common_words_takes_little_more_memory_than_where_they_stand(tmp_path: Path) -> None:
+    words, pages, page = [f"word{letter}" for letter in "abcdefghijkl"], 12, 8_192
+    rows = np.zeros(page, UNIT_DTYPE)
+    rows["scope"], rows["role"], rows["words"], rows["previous"] = 1, 2, 70, -1
+    postings = np.zeros(page, POSTING_DTYPE)
+    postings["count"] = 1
+    store = SqliteIndexStore(Database.open(tmp_path / "search.db", search_migrations, _NOW), "messages", "toy")
+    store.add([], {1: "owner", 2: "role user"}, {})
+    for first in range(0, pages * page, page):
+        rows["source"] = postings["unit"] = np.arange(first, first + page)
+        terms = [IndexTerm(number, word, first + page, bytes(DIMENSIONS)) for number, word in enumerate(words, 1)]
+        bodies = {term.id: postings.tobytes() for term in terms}
+        vectors = bytes(page * DIMENSIONS)
+        store.seal(IndexPage(first, page, rows.tobytes(), vectors, terms, bodies), bytes(8 * DIMENSIONS))
+    engine = SearchEngine(store, _stems, _embed, SearchLimits())
+    engine.index.prepare()
+    tracemalloc.start()
+    assert engine.search(" ".join(words), SearchFilter("owner", ["user"]))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 3 * len(words) * pages * page * POSTING_DTYPE.itemsize
 
 
 def test_a_collection_grows_in_its_file(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from hashlib import blake2b
 
 from assistant.core.import_records import SOURCE_NAMES, ImportCounts, ImportedBatch, ImportedMessage, ImportRun
 from assistant.core.messages import Message
@@ -36,6 +37,26 @@ _SELECT_RUNS = """
 _read_run = class_row(ImportRun)
 
 
+class _KnownTexts:
+    """The texts of a conversation up to a record of it, as digests: a memory file may have tens of thousands."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._last_seq = 0
+        self._digests: set[bytes] = set()
+
+    def __contains__(self, text: str) -> bool:
+        return _digest(text) in self._digests
+
+    def is_of(self, session: Session, last_seq: int) -> bool:
+        """Return whether nothing was said or changed in the conversation since."""
+        return (self._session, self._last_seq) == (session, last_seq)
+
+    def add(self, texts: Iterable[str], last_seq: int) -> None:
+        self._digests.update(map(_digest, texts))
+        self._last_seq = last_seq
+
+
 class StoredImports:
     """Implements `ImportsPort`: runs of imports, which continue where they were interrupted."""
 
@@ -43,6 +64,7 @@ class StoredImports:
         self._db = db
         self._log = log
         self._appender = appender
+        self._known_texts: _KnownTexts | None = None
 
     def begin(self, source: str, name: str, now: datetime) -> int:
         """Return the number of a new import, or of an interrupted one of the same file, which continues."""
@@ -97,10 +119,13 @@ class StoredImports:
         # Records that a crash left only in the log are indexed now, and the next import records their range.
         with self._appender.appending(session, drafts, now, durable=False):
             self._note_range(import_id, session, len(drafts))
+        if self._known_texts is not None:
+            self._known_texts.add([message.text for message in fresh], self._last_seq(session))
         return counts
 
     def finish(self, import_id: int, rejected: int, now: datetime) -> None:
         """Finish an import. One that added nothing is deleted."""
+        self._known_texts = None
         with self._db.write() as db:
             if db.value("SELECT 1 FROM imported_ranges WHERE import_id = ?", (import_id,)):
                 db.update_rows("imports", {"id": import_id}, state="done", ended_at=now, rejected=rejected)
@@ -176,23 +201,31 @@ class StoredImports:
             (session.key, dump_json(ids)),
         )
         known = {row["external_id"] for row in rows}
-        unnamed = [message.text for message in batch.messages if not message.external_id]
-        known_texts = self._shown_texts(session) if unnamed else frozenset()
+        has_texts = any(not message.external_id for message in batch.messages)
+        known_texts = self._known_texts = self._shown_texts(session) if has_texts else None
         fresh = {
             message.external_id or message.text: message
             for message in batch.messages
-            if (message.external_id not in known if message.external_id else message.text not in known_texts)
+            if (message.external_id not in known if message.external_id else message.text not in (known_texts or ()))
         }
         return list(fresh.values()), TITLE_ID in known
 
-    def _shown_texts(self, session: Session) -> frozenset[str]:
-        """Return the texts of a conversation whose messages have no ids: memory files, which are short."""
+    def _shown_texts(self, session: Session) -> _KnownTexts:
+        """Return the texts of a conversation whose messages have no ids, a memory file: read once for all batches."""
+        last = self._last_seq(session)
+        if self._known_texts is not None and self._known_texts.is_of(session, last):
+            return self._known_texts
         spans = self._db.read_all(
             span_of_row,
             "SELECT byte_start, byte_end FROM messages WHERE session = ? AND kind = 'message' AND hidden_by IS NULL",
             (session.key,),
         )
-        return frozenset(self._log.read(session.key, span).content for span in spans)
+        known = _KnownTexts(session)
+        known.add((self._log.read(session.key, span).content for span in spans), last)
+        return known
+
+    def _last_seq(self, session: Session) -> int:
+        return self._db.value("SELECT max(seq) FROM messages WHERE session = ?", (session.key,)) or 0
 
     def _draft_title(self, session: Session, batch: ImportedBatch, at: datetime) -> RecordDraft:
         title = f"Imported from {SOURCE_NAMES[batch.source]}: {batch.title}"
@@ -225,10 +258,14 @@ class StoredImports:
 
     def _note_range(self, import_id: int, session: Session, count: int) -> None:
         """Within the transaction that indexed `count` records. Consecutive batches of one import extend one range."""
-        last: int = self._db.value("SELECT max(seq) FROM messages WHERE session = ?", (session.key,))
+        last = self._last_seq(session)
         values = {"import_id": import_id, "session": session.key}
         if not self._db.update_rows("imported_ranges", {**values, "to_seq": last - count}, to_seq=last):
             self._db.insert_row("imported_ranges", **values, from_seq=last - count + 1, to_seq=last)
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _key(number: int) -> str:
