@@ -39,7 +39,7 @@ def choose_candidates(
     if index.units.has_neighbours:
         reached = index.distinct(around_units(index, seeds))
         nearby = around_units(index, reached)
-        spread = NEIGHBOUR_WEIGHTS @ rough[nearby]
+        spread = NEIGHBOUR_WEIGHTS @ rough.take(nearby)
     else:
         reached = np.sort(seeds)
         spread = rough[reached]
@@ -96,7 +96,7 @@ def around_units(index: SearchIndex, units: Ints) -> Ints:
     for direction, step in ((-1, table.previous), (1, table.following)):
         for distance in range(1, NEIGHBOUR_REACH + 1):
             row = NEIGHBOUR_REACH + direction * distance
-            around[row] = step[around[row - direction]]
+            around[row] = step.take(around[row - direction])
     if table.has_removed:
         around[table.kinds[around] == 0] = -1
         around[NEIGHBOUR_REACH] = units

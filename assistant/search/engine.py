@@ -269,7 +269,7 @@ class SearchEngine:
         seconds = own["second"].astype(np.float32)
         span = max(1.0, float(seconds.max() - seconds.min()))
         return CandidateTable(
-            places[around].astype(np.intp),
+            places.take(around).astype(np.intp),
             found.counts_in(units),
             self._named(own, stems, question),
             meta["words"].astype(np.float32),

@@ -283,7 +283,7 @@ def _similar_words_around(table: CandidateTable, reach: Ints, terms: Sequence[Qu
     around: Floats = np.zeros((len(first), table.around.shape[1]), np.float32)
     for row in reach.tolist():
         share = np.float32(_LIKE_WORDS_FADE ** abs(row - NEIGHBOUR_REACH))
-        np.maximum(around, likest[:, table.around[row]] * share, out=around)
+        np.maximum(around, likest.take(table.around[row], axis=1) * share, out=around)
     return around
 
 
@@ -327,7 +327,7 @@ def _bm25(
     counts = np.append(weights[own] @ table.counts, np.zeros((len(own), 1), np.float32), axis=1)
     occurrences: Floats = np.float32(_META) * (weights[own] @ table.names_date)
     for at_distance, share in zip(around, shares, strict=True):
-        occurrences += counts[:, at_distance] * share
+        occurrences += counts.take(at_distance, axis=1) * share
     worth = np.array([terms[row].combined_idf for row in own], np.float32)
     damped = _K1 * (1 - _B + _B * length)
     return (worth @ (occurrences * (_K1 + 1) / (occurrences + damped))).astype(np.float32)
