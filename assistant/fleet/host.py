@@ -14,7 +14,6 @@ import secrets
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from assistant.core.errors import AssistantError, ReplicaUnavailable
 from assistant.core.logger import get_logger
 from assistant.fleet.running import OpenReplica, RunningHome, StartProcess
 from assistant.fleet.tables import LEASE_SECONDS, FleetTables, HeldHome, Quota
+from assistant.service.idle_note import IdleNote
 
 log = get_logger()
 
@@ -52,6 +52,13 @@ class HostOptions:
     most: int  # homes
     environment: Callable[[str, Path, int, Quota], Mapping[str, str]]  # of a home's commands: its name, folder and port
     idle_minutes: float  # after which a home that nobody needs is stopped; 0 for never
+    poll_seconds: float  # between looks whether the bridges of such a home have anything; 0: it is not stopped
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command that serves a home."""
+        polled = ("--polled",) if self.poll_seconds else ()
+        return ("run", "--note-idle", str(self.idle_minutes), *polled) if self.idle_minutes else ("run",)
 
 
 @dataclass(slots=True)
@@ -59,7 +66,7 @@ class _News:
     """What a look at the homes has to tell PostgreSQL; of each home its epoch."""
 
     ended: dict[str, int] = field(default_factory=dict)
-    asleep: dict[str, tuple[int, datetime]] = field(default_factory=dict)  # until when
+    asleep: dict[str, tuple[int, IdleNote]] = field(default_factory=dict)
     awake: list[str] = field(default_factory=list)
 
 
@@ -150,13 +157,14 @@ class FleetHost:
     async def _tell(self, news: _News) -> None:
         """Store what is new in a statement of each kind: a renewal must not wait for one of each home."""
         if news.ended:
-            await self._tables.release(news.ended, self._process)
+            await self._tables.release(news.ended, self._process, self._options.poll_seconds)
             for home in news.ended:
-                log.info("released a home", home=home)
-                self._homes.pop(home, None)
+                running = self._homes.pop(home, None)
                 self._ports.pop(home, None)
+                if running is None or not running.is_polling:
+                    log.info("released a home", home=home)
         if news.asleep:
-            await self._tables.mark_asleep(news.asleep, self._process)
+            await self._tables.mark_asleep(news.asleep, self._process, self._options.poll_seconds)
         if news.awake:
             await self._tables.wake(news.awake)
 
@@ -187,21 +195,21 @@ class FleetHost:
         """Stop a home that nobody needs, at the next look after routers were told to wake it first."""
         if running.is_starting:
             self._keep_active(running)
-        due = running.find_next_due(early=self._waiting > 0 or running.idle_step == "announced")
+        note = running.find_idle_note(early=self._waiting > 0 or running.idle_step == "announced")
         if running.idle_step == "announced":
-            if due is not None and is_asleep:
+            if note is not None and is_asleep:
                 running.idle_step = "stopping"
                 running.close()
                 return
             # A router woke it in time, or somebody came to it by another way.
             running.idle_step = "active"
             self._keep_active(running)
-        if is_asleep and running.idle_step != "stopping":
+        if is_asleep and running.idle_step != "stopping" and not running.is_polling:
             news.awake.append(running.home.lower())
-        elif due is not None and running.idle_step == "active":
+        elif note is not None and running.idle_step == "active":
             self._waiting -= 1
             running.idle_step = "announced"
-            news.asleep[running.home] = running.epoch, due
+            news.asleep[running.home] = running.epoch, note
 
     def _keep_active(self, running: RunningHome) -> None:
         running.active_until = asyncio.get_running_loop().time() + _ACTIVE_SECONDS
@@ -228,17 +236,12 @@ class FleetHost:
         for home in places.keys() - taken.keys():
             del self._ports[home]
         for home in (home for home in places if home in taken):
-            log.info("took a home", home=home, epoch=taken[home].epoch)
+            if not taken[home].is_asleep:
+                log.info("took a home", home=home, epoch=taken[home].epoch)
             folder = options.folder / home
+            environment = partial(options.environment, home, folder, self._ports[home])
             self._homes[home] = RunningHome(
-                home,
-                taken[home].epoch,
-                folder,
-                partial(options.environment, home, folder, self._ports[home]),
-                self._replica,
-                self._start,
-                taken[home].quota,
-                options.idle_minutes,
+                taken[home], folder, environment, self._replica, self._start, options.command
             )
 
     def _find_port(self) -> int:
