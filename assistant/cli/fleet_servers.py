@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     help="Seconds between looks whether Telegram, Matrix or mail has something for a stopped home; 0: never stop it.",
 )
 @click.option("--most", default=200, show_default=True, type=click.IntRange(1), help="The most homes that it takes.")
-def serve_homes(name: str | None, folder: Path | None, listen: str, domain: str, idle: float, poll: float, most: int) -> None:
+def serve_homes(
+    name: str | None, folder: Path | None, listen: str, domain: str, idle: float, poll: float, most: int
+) -> None:
     """Run homes of the fleet on this machine, until Ctrl-C.
 
     It takes homes that no host has, restores those that another machine had, and starts each. It runs in the

@@ -12,7 +12,7 @@ import contextlib
 import os
 import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ _RENEW_EVERY = 3.0
 _SPARE_SECONDS = 2.0
 # Homes that load at the same time: more would all be ready later.
 STARTS_AT_ONCE = 2 * (os.cpu_count() or 1)
-_PORTS = 20_000
+_PORTS_END = 1 << 16
 _MEASURE_EVERY = 30.0
 # A home that has started, or was woken before it was stopped, stays for so long: what woke it is about to reach it.
 _ACTIVE_SECONDS = 5.0
@@ -75,13 +75,12 @@ class FleetHost:
         self._tables, self._options, self._replica, self._start = tables, options, replica, start
         self._process = secrets.token_hex(8)
         self._homes: dict[str, RunningHome] = {}
-        self._ports: dict[str, int] = {}
         self._refused: dict[str, float] = {}  # until when others may take homes that cannot be restored here
         self._waiting = 0  # homes for which this host has no room; it stops as many that nobody uses
         self._measured_at = 0.0
         self._measuring: asyncio.Task[dict[str, tuple[int, int]]] | None = None
         self._renewed_at = 0.0  # when the last renewal that was confirmed was sent, by the loop's clock
-        self._is_announced, self._is_stopping = False, False
+        self._is_announced = False
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run homes until `stop`, then end them all."""
@@ -91,10 +90,11 @@ class FleetHost:
         try:
             while self._homes or not stop.is_set():
                 if stop.is_set():
-                    self._close_all()
+                    for running in self._homes.values():
+                        running.close()
                 try:
                     async with asyncio.timeout(LEASE_SECONDS):
-                        await self._tend_homes()
+                        await self._tend_homes(takes_more=not stop.is_set())
                     trouble = ""
                 except (AssistantError, OSError) as error:
                     if (text := str(error) or _NO_ANSWER) != trouble:
@@ -113,12 +113,7 @@ class FleetHost:
         with contextlib.suppress(ReplicaUnavailable):
             await self._tables.withdraw(self._options.name)
 
-    def _close_all(self) -> None:
-        self._is_stopping = True
-        for running in self._homes.values():
-            running.close()
-
-    async def _tend_homes(self) -> None:
+    async def _tend_homes(self, *, takes_more: bool) -> None:
         """Renew the leases if it is time, end what was lost or moves, release what has ended, take what is free."""
         sent = asyncio.get_running_loop().time()
         if not self._is_announced:
@@ -136,7 +131,7 @@ class FleetHost:
         for running in list(self._homes.values()):
             self._attend(running, held.get(running.home), news)
         await self._tell(news)
-        if not self._is_stopping:
+        if takes_more:
             await self._take_free()
         await self._note_sizes(sent)
 
@@ -160,7 +155,6 @@ class FleetHost:
             await self._tables.release(news.ended, self._process, self._options.poll_seconds)
             for home in news.ended:
                 running = self._homes.pop(home, None)
-                self._ports.pop(home, None)
                 if running is None or not running.is_polling:
                     log.info("released a home", home=home)
         if news.asleep:
@@ -219,9 +213,8 @@ class FleetHost:
         room = min(places, STARTS_AT_ONCE - sum(running.is_starting for running in self._homes.values()))
         if room <= 0 < places:
             return
-        refused = {home for home, until in self._refused.items() if until > asyncio.get_running_loop().time()}
-        free = await self._tables.find_free(self._options.name)
-        free = [home for home in free if home not in self._homes and home not in refused]
+        free, now = await self._tables.find_free(self._options.name), asyncio.get_running_loop().time()
+        free = [home for home in free if home not in self._homes and self._refused.get(home, 0.0) <= now]
         stopping = sum(running.idle_step != "active" for running in self._homes.values())
         self._waiting = len(free) - places - stopping
         if room > 0 and free:
@@ -229,30 +222,25 @@ class FleetHost:
 
     async def _take(self, homes: list[str]) -> None:
         options = self._options
-        for home in homes:
-            self._ports[home] = self._find_port()
-        places = {home: f"{options.listen}:{self._ports[home]}" for home in homes}
-        taken = await self._tables.take(places, options.name, self._process)
-        for home in places.keys() - taken.keys():
-            del self._ports[home]
-        for home in (home for home in places if home in taken):
-            if not taken[home].is_asleep:
-                log.info("took a home", home=home, epoch=taken[home].epoch)
+        ports = dict(zip(homes, self._find_ports(), strict=False))
+        places = {home: f"{options.listen}:{port}" for home, port in ports.items()}
+        for home, taken in (await self._tables.take(places, options.name, self._process)).items():
+            if not taken.is_asleep:
+                log.info("took a home", home=home, epoch=taken.epoch)
             folder = options.folder / home
-            environment = partial(options.environment, home, folder, self._ports[home])
+            environment = partial(options.environment, home, folder, ports[home])
             self._homes[home] = RunningHome(
-                taken[home], folder, environment, self._replica, self._start, options.command
+                taken, folder, ports[home], environment, self._replica, self._start, options.command
             )
 
-    def _find_port(self) -> int:
-        """Return the first port that is free. Raises `OSError`."""
-        taken = set(self._ports.values())
-        first = self._options.first_port
-        for port in range(first, min(first + _PORTS, 1 << 16)):
+    def _find_ports(self) -> Iterator[int]:
+        """Yield the ports that are free. Raises `OSError` after the last."""
+        options, taken = self._options, {running.port for running in self._homes.values()}
+        for port in range(options.first_port, _PORTS_END):
             if port not in taken:
-                with contextlib.suppress(OSError), socket.create_server((self._options.listen, port)):
-                    return port
-        raise OSError(f"no port from {first} on is free")
+                with contextlib.suppress(OSError), socket.create_server((options.listen, port)):
+                    yield port
+        raise OSError(f"no port from {options.first_port} on is free")
 
     async def _watch_leases(self) -> None:
         """Kill the children before leases lapse that cannot be renewed, even while a renewal waits for an answer."""

@@ -45,13 +45,14 @@ class RunningHome:
         self,
         taken: HeldHome,
         folder: Path,
+        port: int,
         environment: Environment,
         replica: OpenReplica,
         start: StartProcess,
         command: Sequence[str],
     ) -> None:
         """`command` serves it. One that was taken asleep ends at once if its networks have nothing."""
-        self.home, self.epoch, self.folder = taken.home, taken.epoch, folder
+        self.home, self.epoch, self.folder, self.port = taken.home, taken.epoch, folder, port
         self._environment, self._replica, self._start = environment, replica, start
         self._quota, self._polls = taken.quota, taken.is_asleep
         self._command = command
@@ -84,10 +85,6 @@ class RunningHome:
     def is_polling(self) -> bool:
         """Return whether it sleeps on unless its networks have something."""
         return self._polls and not self._has_listened
-
-    @property
-    def _has_no_news(self) -> bool:
-        return self._exit_code == EXIT_NO_NEWS
 
     def close(self) -> None:
         """Ask it to stop: running turns finish first. `is_ended` says when it has."""
@@ -156,7 +153,7 @@ class RunningHome:
                 self.is_refused = restores and not self._is_closing and load_holder(self.folder) is None
             except (AssistantError, OSError) as error:
                 log.error("a home could not be started", home=self.home, error=str(error))
-            if self._is_closing or self.is_refused or self._has_no_news:
+            if self._is_closing or self.is_refused or self._exit_code == EXIT_NO_NEWS:
                 return
             if self._is_restarting:
                 self._is_restarting = False
@@ -169,8 +166,7 @@ class RunningHome:
     async def _prepare(self) -> bool:
         """Return whether the home is to be restored: this folder does not own its replica. Raises `AssistantError`."""
         await self._end_leftover()
-        database = self._replica(self.home)
-        try:
+        async with contextlib.aclosing(self._replica(self.home)) as database:
             state = await database.read_state()
             if state is None or _read_owner(self.folder) == state.holder:
                 return False
@@ -178,8 +174,6 @@ class RunningHome:
                 # Nothing is acknowledged before the first base is complete: it begins anew.
                 await database.delete(state.epoch)
                 return False
-        finally:
-            await database.aclose()
         await asyncio.to_thread(_set_aside, self.folder)
         log.info("restores a home", home=self.home)
         return True
@@ -202,7 +196,7 @@ class RunningHome:
                 self._serving.terminate()
             await _wait_until_ended(self._serving)
             self._exit_code = self._serving.exitcode or 0
-            if not self._has_no_news:
+            if self._exit_code != EXIT_NO_NEWS:
                 log.info("a home stopped", home=self.home, code=self._exit_code)
         finally:
             process, self._serving = self._serving, None

@@ -72,8 +72,10 @@ h.home, epoch, wanted NOT IN ('', %(host)s) AND EXISTS ({_TAKES_HOMES} h.wanted)
 next_due > clock_timestamp(), {_IS_FULL}, memory_mb, disk_mb, monthly_usd,
 (SELECT holder FROM nocturne_homes r WHERE r.home = h.home)
 """
-_NO_TABLES = "There is no fleet in this database. Nothing was changed; begin with `assistant fleet init`."
-_OLD_TABLES = "The fleet's tables are of an older version. Nothing was changed; `assistant fleet init` renews them."
+_NO_TABLES = (
+    "There is no fleet in this database, or one of an older version. Nothing was changed; begin with `assistant fleet "
+    "init`."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +143,13 @@ class FleetTables(PostgresSession):
 
     async def prepare(self) -> None:
         """Create the tables if they do not exist."""
-        async with self._session() as connection:
-            await connection.execute(_TABLES)
+        await self._change(_TABLES)
 
     async def require(self) -> None:
-        """Raise `UsageError` if the tables do not exist."""
-        if not await self._value("SELECT to_regclass('nocturne_fleet_hosts') IS NOT NULL"):
-            raise UsageError(_NO_TABLES)
-        columns = "SELECT attname FROM pg_attribute WHERE attrelid = 'nocturne_fleet_homes'::regclass"
+        """Raise `UsageError` if the tables do not exist, or are of an older version."""
+        columns = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('nocturne_fleet_homes')"
         if await self._value(f"{columns} AND attname = 'poll_at'") is None:
-            raise UsageError(_OLD_TABLES)
+            raise UsageError(_NO_TABLES)
 
     async def wait_until_there(self, tell: Callable[[str], None]) -> None:
         """As `require`, but wait for PostgreSQL while it does not answer, and say so once: a machine that starts again
@@ -244,7 +243,8 @@ class FleetTables(PostgresSession):
 
     async def find_free(self, host: str) -> list[str]:
         """Return the homes that a host may take; first those that are to move to it, then those that wait longest,
-        then those that are to be polled. One that another host had last has waited 30 seconds less than it has: it needs a restore."""
+        then those that are to be polled. One that another host had last has waited 30 seconds less than it has: it
+        needs a restore."""
         query = (
             # The condition that is repeated is one that finds rows by their index.
             f"SELECT home FROM nocturne_fleet_homes WHERE {_WAKES_AT} <= statement_timestamp() AND {_IS_FREE} "
@@ -326,8 +326,8 @@ class FleetTables(PostgresSession):
         hosts = {row.host: row for row in await self.list_hosts()}
         if host not in hosts:
             raise UsageError(f"The fleet has no host {host!r}. Nothing was changed; see `assistant fleet status`.")
-        loads = {row.host: row.homes for row in hosts.values() if row.is_alive and not row.is_draining}
-        loads.pop(host, None)
+        others = [row for row in hosts.values() if row.is_alive and not row.is_draining and row.host != host]
+        loads = {row.host: row.homes for row in others}
         if not loads:
             raise UsageError(f"No other host could take the homes of {host!r}. Nothing was changed; start one first.")
         await self._change("UPDATE nocturne_fleet_hosts SET is_draining = true WHERE host = %s", host)

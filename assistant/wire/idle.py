@@ -28,9 +28,9 @@ _PAUSE, _FIRST_PAUSE = timedelta(seconds=10), timedelta(minutes=1)
 
 
 class IdleWatch:
-    """A daemon is needed while something runs or waits, somebody is connected or asked within `options.minutes`, something is
-    due within them, or a bridge is on that has to listen: all but those that are polled while the daemon does not run
-    (`polled`)."""
+    """A daemon is needed while something runs or waits, somebody is connected or asked within the minutes of the options,
+    something is due within them, or a bridge is on that has to listen: all but those that are polled while the daemon
+    does not run."""
 
     def __init__(self, app: App, options: IdleOptions) -> None:
         self._app, self._polled = app, options.polled

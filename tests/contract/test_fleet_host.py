@@ -54,7 +54,16 @@ async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(
         return process
 
     options = HostOptions(
-        *("m1", tmp_path, "127.0.0.1", 20_000, homes, lambda home, folder, port, quota: {"folder": str(folder)}, 0.0, 0.0)
+        *(
+            "m1",
+            tmp_path,
+            "127.0.0.1",
+            20_000,
+            homes,
+            lambda home, folder, port, quota: {"folder": str(folder)},
+            0.0,
+            0.0,
+        )
     )
     stop = asyncio.Event()
     running = asyncio.create_task(FleetHost(tables, options, partial(ReplicaDatabase, url), start).run(stop))

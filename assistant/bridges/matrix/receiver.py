@@ -343,7 +343,9 @@ async def has_events_since(client: MatrixClient, since: str) -> bool:
     timelines = [room.get("timeline", {}) for room in rooms.get("join", {}).values()]
     senders = {event.get("sender") for timeline in timelines for event in timeline.get("events", ())}
     is_limited = any(timeline.get("limited") for timeline in timelines)
-    return bool(is_limited or rooms.get("invite") or synced.get("to_device", {}).get("events") or senders - {client.user_id})
+    return bool(
+        is_limited or rooms.get("invite") or synced.get("to_device", {}).get("events") or senders - {client.user_id}
+    )
 
 
 def _has_joined(change: tuple[str, str]) -> bool:
