@@ -18,6 +18,7 @@ from assistant.cli.logging_setup import log_to_stderr
 from assistant.cli.output import print_remark
 from assistant.core.errors import HomeLocked, UsageError
 from assistant.service.home_lock import home_lock
+from assistant.service.idle_note import IdleOptions
 from assistant.settings.home import environment_for
 from assistant.settings.settings import Settings, load_settings
 
@@ -72,7 +73,9 @@ def serve_homes(
 
         stop = _stop_event()
         hides = await asyncio.to_thread(prepare_forking)
-        options = HostOptions(name, folder, address, port, most, environment, max(idle, 0.0), max(poll, 0.0))
+        options = HostOptions(
+            name, folder, address, port, most, environment, IdleOptions(max(idle, 0.0), poll > 0), poll
+        )
         print_remark(f"The host {name} runs homes of the fleet in {folder}. Ctrl-C stops them all.")
         if not hides:
             print_remark("This system allows no user namespaces, so a home can see the folders of the others.")

@@ -22,7 +22,7 @@ from assistant.core.errors import AssistantError, ReplicaUnavailable
 from assistant.core.logger import get_logger
 from assistant.fleet.running import OpenReplica, RunningHome, StartProcess
 from assistant.fleet.tables import LEASE_SECONDS, FleetTables, HeldHome, Quota
-from assistant.service.idle_note import IdleNote
+from assistant.service.idle_note import IdleNote, IdleOptions
 
 log = get_logger()
 
@@ -51,14 +51,14 @@ class HostOptions:
     first_port: int  # of the first home; the next has the next free one
     most: int  # homes
     environment: Callable[[str, Path, int, Quota], Mapping[str, str]]  # of a home's commands: its name, folder and port
-    idle_minutes: float  # after which a home that nobody needs is stopped; 0 for never
-    poll_seconds: float  # between looks whether the bridges of such a home have anything; 0: it is not stopped
+    idle: IdleOptions  # when a home that nobody needs is stopped; 0 minutes for never
+    poll_seconds: float  # between looks whether the bridges of such a home have anything
 
     @property
     def command(self) -> tuple[str, ...]:
         """The command that serves a home."""
-        polled = ("--polled",) if self.poll_seconds else ()
-        return ("run", "--note-idle", str(self.idle_minutes), *polled) if self.idle_minutes else ("run",)
+        polled = ("--polled",) if self.idle.polled else ()
+        return ("run", "--note-idle", str(self.idle.minutes), *polled) if self.idle.minutes else ("run",)
 
 
 @dataclass(slots=True)
@@ -186,9 +186,13 @@ class FleetHost:
             self._stop_if_idle(running, held.is_asleep, news)
 
     def _stop_if_idle(self, running: RunningHome, is_asleep: bool, news: _News) -> None:
-        """Stop a home that nobody needs, at the next look after routers were told to wake it first."""
+        """Stop a home that nobody needs, after routers were told to wake it first, and once what they sent it before
+        shows in its note."""
+        now = asyncio.get_running_loop().time()
+        if running.idle_step == "announced" and now < running.active_until:
+            return
         if running.is_starting:
-            self._keep_active(running)
+            running.active_until = now + _ACTIVE_SECONDS
         note = running.find_idle_note(early=self._waiting > 0 or running.idle_step == "announced")
         if running.idle_step == "announced":
             if note is not None and is_asleep:
@@ -196,17 +200,13 @@ class FleetHost:
                 running.close()
                 return
             # A router woke it in time, or somebody came to it by another way.
-            running.idle_step = "active"
-            self._keep_active(running)
+            running.idle_step, running.active_until = "active", now + _ACTIVE_SECONDS
         if is_asleep and running.idle_step != "stopping" and not running.is_polling:
             news.awake.append(running.home.lower())
         elif note is not None and running.idle_step == "active":
             self._waiting -= 1
-            running.idle_step = "announced"
+            running.idle_step, running.active_until = "announced", now + self._options.idle.look_seconds
             news.asleep[running.home] = running.epoch, note
-
-    def _keep_active(self, running: RunningHome) -> None:
-        running.active_until = asyncio.get_running_loop().time() + _ACTIVE_SECONDS
 
     async def _take_free(self) -> None:
         places = self._options.most - len(self._homes)

@@ -36,8 +36,6 @@ _HOP_BY_HOP = frozenset(
 )
 _TIMEOUTS = httpx2.Timeout(None, connect=_CONNECT_SECONDS).as_dict()
 
-_NOWHERE = HomePlace("", False, False)
-
 
 class FleetRouter:
     """An ASGI app. `wait_seconds`: how long a request waits for a home that no host runs. `ca`: PEM file of who signed
@@ -115,7 +113,7 @@ class FleetRouter:
                 return places
             except ReplicaUnavailable as error:
                 log.error("the fleet's database does not answer", error=str(error))
-                return dict.fromkeys(homes, _NOWHERE)
+                return dict.fromkeys(homes, HomePlace("", False, False))
 
 
 def _pass_on(request: Request, address: str) -> httpx2.Request:

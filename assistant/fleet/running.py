@@ -60,7 +60,6 @@ class RunningHome:
         self.idle_step: Literal["active", "announced", "stopping"] = "active"  # routers are told before it is stopped
         self.active_until = 0.0  # by the loop's clock: whoever woke it may still come
         self.is_refused = False  # it cannot be restored here: its copy is damaged, or there is no room
-        self._is_restarting = False
         self._begun_at, self._has_listened = time.time_ns(), False
         self._serving: BaseProcess | None = None
         self._pid, self._exit_code = 0, 0  # of the newest process
@@ -132,7 +131,6 @@ class RunningHome:
             return False
         self._quota = quota
         if self._serving is not None:
-            self._is_restarting = True
             self._serving.terminate()
         return True
 
@@ -155,12 +153,9 @@ class RunningHome:
                 log.error("a home could not be started", home=self.home, error=str(error))
             if self._is_closing or self.is_refused or self._exit_code == EXIT_NO_NEWS:
                 return
-            if self._is_restarting:
-                self._is_restarting = False
-                continue
             lasted = asyncio.get_running_loop().time() - started
-            calm = lasted > _MOST_SECONDS_BETWEEN_STARTS
-            seconds = _LEAST_SECONDS_BETWEEN_STARTS if calm else min(seconds * 2, _MOST_SECONDS_BETWEEN_STARTS)
+            seconds = _LEAST_SECONDS_BETWEEN_STARTS if lasted > _MOST_SECONDS_BETWEEN_STARTS else seconds * 2
+            seconds = min(seconds, _MOST_SECONDS_BETWEEN_STARTS)
             await asyncio.sleep(seconds)
 
     async def _prepare(self) -> bool:

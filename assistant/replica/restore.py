@@ -69,7 +69,7 @@ class ReplicaReader:
         more. `folder` is for downloads. Raises `UsageError`, `CorruptStore`, `StoreError`."""
         self._restorer.require_free(home, force=force)
         state, size = await self._download_base(folder)
-        holder = Holder.new()
+        holder = Holder()
         epoch = await self._database.claim(holder.name, machine, state.epoch)
         # No changes are added from here on.
         if (fresh := await self.find_state()).base != state.base:
@@ -85,7 +85,7 @@ class ReplicaReader:
         restored = await asyncio.to_thread(
             self._restorer.restore_unpacked, assemble, home, now, force=force, whole=True
         )
-        save_holder(home, Holder(holder.name, epoch))
+        save_holder(home, Holder(holder.name, epoch, state.home))
         await self._keep_changes(home, assembled[0], epoch, fresh)
         return copy, restored
 

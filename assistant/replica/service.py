@@ -15,7 +15,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from assistant.core.errors import AssistantError, ReplicaLost, ReplicaUnavailable, StoreError
+from assistant.core.errors import AssistantError, ReplicaLost, ReplicaUnavailable, StoreError, UsageError
 from assistant.core.logger import get_logger
 from assistant.core.text import pluralize
 from assistant.replica.bases import BaseStore
@@ -211,8 +211,14 @@ class Replicator:
     async def _claim(self) -> Holder:
         if self._holder is not None:
             return self._holder
+        known = load_holder(self._home)
+        if known is not None and known.home not in ("", self._database.home):
+            raise UsageError(
+                f"This data folder is {known.home!r} in the replica, and replica.home_name is {self._database.home!r}. "
+                f"Nothing was started; set it to {known.home!r}, or make a new copy after `assistant replica detach`."
+            )
         await self._database.prepare()
-        state, known = await self._database.read_state(), load_holder(self._home)
+        state = await self._database.read_state()
         if state is not None and (known is None or known.name != state.holder):
             if known is None:
                 raise ReplicaLost(
@@ -220,12 +226,12 @@ class Replicator:
                     "replica.home_name."
                 )
             raise await self._database.describe_loss()
-        holder = known or Holder.new()
+        holder = known or Holder()
         # Saved before the database stores it: after a crash in between, this folder is still the owner.
         save_holder(self._home, holder)
         epoch = await self._database.claim(holder.name, self._options.machine, state.epoch if state else 0)
         self._sequence = state.sequence if state else 0
-        self._holder = Holder(holder.name, epoch)
+        self._holder = Holder(holder.name, epoch, self._database.home)
         save_holder(self._home, self._holder)
         return self._holder
 

@@ -13,6 +13,7 @@ from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import read_own_file
 
 _FILE = "run/idle.json"
+_MOST_SECONDS_BETWEEN_LOOKS, _LOOKS = 5.0, 10
 EXIT_NO_NEWS = 75
 """Code with which `run --if-news` exits at once, since no network has anything for the home."""
 
@@ -23,6 +24,11 @@ class IdleOptions:
 
     minutes: float  # without use
     polled: bool  # whether its networks are asked while it does not run, where that is possible
+
+    @property
+    def look_seconds(self) -> float:
+        """How long the note may lag behind."""
+        return min(_MOST_SECONDS_BETWEEN_LOOKS, self.minutes * 60 / _LOOKS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from assistant.wire.stores import build_lateness_policy
 
 log = get_logger()
 
-_MOST_SECONDS_BETWEEN_LOOKS, _LOOKS = 5.0, 10
 # What has no time of its own, such as the removal of old files, is done at least so often.
 _LONGEST_SLEEP = timedelta(days=1)
 # A start takes some seconds.
@@ -28,12 +27,12 @@ _PAUSE, _FIRST_PAUSE = timedelta(seconds=10), timedelta(minutes=1)
 
 
 class IdleWatch:
-    """A daemon is needed while something runs or waits, somebody is connected or asked within the minutes of the options,
-    something is due within them, or a bridge is on that has to listen: all but those that are polled while the daemon
-    does not run."""
+    """A daemon is needed while something runs or waits, somebody is connected or asked within the minutes of the
+    options, something is due within them, or a bridge is on that has to listen: all but those that are polled while the
+    daemon does not run."""
 
     def __init__(self, app: App, options: IdleOptions) -> None:
-        self._app, self._polled = app, options.polled
+        self._app, self._options = app, options
         self._home = app.settings.home.path
         self._for = timedelta(minutes=options.minutes)
         self._needed_at = self._now()
@@ -45,7 +44,7 @@ class IdleWatch:
         """Write the note and keep it current, until cancelled. A failure leaves the last note, and is logged."""
         write_idle_note(self._home, os.getpid(), None)
         while True:
-            await asyncio.sleep(min(_MOST_SECONDS_BETWEEN_LOOKS, self._for.total_seconds() / _LOOKS))
+            await asyncio.sleep(self._options.look_seconds)
             try:
                 self._note(self._find_note())
             except (StoreError, OSError) as error:
@@ -103,7 +102,7 @@ class IdleWatch:
         app = self._app
         turns = app.running_turns
         return (
-            not all(self._polled and isinstance(bridge, PollableBridge) for bridge in self._networks())
+            not all(self._options.polled and isinstance(bridge, PollableBridge) for bridge in self._networks())
             or bool(turns.unsaved or turns.backoff.sessions or turns.waiting_sessions())
             or app.sleep.scheduler.is_asleep()
             or app.backup_scheduler.is_running()

@@ -34,6 +34,8 @@ from tests.support.wire import SOCKET, Wire
 
 __all__ = ["hosts", "server", "url"]
 
+_NEVER, _IDLE = IdleOptions(0.0, polled=False), IdleOptions(0.001, polled=True)
+
 
 async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(tmp_path: Path, url: str) -> None:
     """The homes are processes that only sleep; each counts as started when it listens. All are started once, one
@@ -54,16 +56,8 @@ async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(
         return process
 
     options = HostOptions(
-        *(
-            "m1",
-            tmp_path,
-            "127.0.0.1",
-            20_000,
-            homes,
-            lambda home, folder, port, quota: {"folder": str(folder)},
-            0.0,
-            0.0,
-        )
+        *("m1", tmp_path, "127.0.0.1", 20_000, homes, lambda home, folder, port, quota: {"folder": str(folder)}),
+        *(_NEVER, 0.0),
     )
     stop = asyncio.Event()
     running = asyncio.create_task(FleetHost(tables, options, partial(ReplicaDatabase, url), start).run(stop))
@@ -101,7 +95,7 @@ async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(
 async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_this_lasts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assistant.wire.idle._MOST_SECONDS_BETWEEN_LOOKS", 0.01)
+    monkeypatch.setattr("assistant.service.idle_note._MOST_SECONDS_BETWEEN_LOOKS", 0.01)
     now, looks = datetime.now(UTC), itertools.count()
     home = tmp_path / "home"
 
@@ -163,7 +157,7 @@ async def test_leases_are_renewed_while_homes_are_measured_on_a_disk_that_does_n
             row: tuple[int, datetime] | None = connection.execute(query).fetchone()
         return row
 
-    options = HostOptions("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda *_: {}, 0.0, 0.0)
+    options = HostOptions("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda *_: {}, _NEVER, 0.0)
     running = asyncio.create_task(FleetHost(hosts[0], options, partial(ReplicaDatabase, url), start).run(stop))
     while not measuring.is_set() or (before := read_lease()) is None:
         await asyncio.sleep(0.01)
@@ -207,7 +201,7 @@ async def test_a_home_that_stops_before_it_has_done_all_that_it_accepted_is_star
         return process
 
     options = HostOptions(
-        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, 15.0, 0.0)
+        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, _IDLE, 0.0)
     )
     running = asyncio.create_task(FleetHost(hosts[0], options, partial(ReplicaDatabase, url), start).run(stop))
     while len(started) < 2 or (await hosts[1].list_homes())[0].is_held:
@@ -235,7 +229,7 @@ async def test_a_home_whose_networks_are_polled_runs_only_when_they_have_somethi
         return process
 
     options = HostOptions(
-        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, 15.0, 0.1)
+        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, _IDLE, 0.1)
     )
     running = asyncio.create_task(FleetHost(hosts[0], options, partial(ReplicaDatabase, url), start).run(stop))
     while len(started) < 4 or (await hosts[1].list_homes())[0].asleep_until is not None:
@@ -243,7 +237,7 @@ async def test_a_home_whose_networks_are_polled_runs_only_when_they_have_somethi
             was_awake += (await hosts[1].list_homes())[0].asleep_until is None and len(started) < 4
         await asyncio.sleep(0.01)
         assert not running.done()
-    serve = "run --note-idle 15.0 --polled"
+    serve = "run --note-idle 0.001 --polled"
     assert started == [serve, *[f"{serve} --if-news"] * 3] and not was_awake
     stop.set()
     await running
@@ -263,7 +257,7 @@ async def test_a_host_that_is_full_stops_a_home_that_nobody_uses_for_one_that_wa
         return process
 
     options = HostOptions(
-        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, 15.0, 0.0)
+        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, _IDLE, 0.0)
     )
     await tables.add("bob")
     running = asyncio.create_task(FleetHost(tables, options, partial(ReplicaDatabase, url), start).run(stop))
@@ -296,7 +290,7 @@ async def test_a_home_that_a_host_cannot_restore_goes_back_to_the_one_that_has_i
             process.start()
             return process
 
-        options = HostOptions(name, tmp_path / name, "127.0.0.1", 20_000, 10, lambda *_: {}, 0.0, 0.0)
+        options = HostOptions(name, tmp_path / name, "127.0.0.1", 20_000, 10, lambda *_: {}, _NEVER, 0.0)
         return FleetHost(tables, options, partial(ReplicaDatabase, url), start)
 
     running = [asyncio.create_task(host("m2", hosts[1]).run(stop))]
@@ -328,7 +322,7 @@ async def test_a_host_waits_for_a_server_that_does_not_answer_yet_and_again_when
         await waiting
         await there.aclose()
     (tmp_path / SOCKET).unlink(missing_ok=True)
-    options = HostOptions("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda *_: {}, 0.0, 0.0)
+    options = HostOptions("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda *_: {}, _NEVER, 0.0)
     host = FleetHost(there, options, partial(ReplicaDatabase, url), lambda *_: pytest.fail("there are no homes"))
     running = asyncio.create_task(host.run(stop))
     with capture_logs() as logs:

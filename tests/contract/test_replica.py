@@ -51,6 +51,10 @@ async def test_a_home_is_taken_over_with_all_that_was_acknowledged_and_its_forme
         await running.app.runtime.wait_until_idle()
         assert len(running.bridge.sent) == sent
         assert "took this home over" in running.app.problems()[0]
+    # As another home it does not start: what it acknowledged then would not be where the next machine looks.
+    with pytest.raises(UsageError, match=r"is 'home' in the replica, and replica\.home_name is 'another'"):
+        async with replicated(elsewhere, url, ASSISTANT_REPLICA__HOME_NAME="another"):
+            pass
     # Where it lives now, it goes on; where it lived, it does not start.
     async with replicated(elsewhere, url) as running:
         await running.say("from the new place")

@@ -40,7 +40,10 @@ class Parts:
     messages: int = 6  # in a conversation
     conversation_minutes: float = 8.0
     reminders: float = 1.0  # that wake a home, a day
-    bridge_share: float = 0.0  # of the homes, which always run
+    bridge_share: float = 0.0  # of the homes, which always run: they have Discord or Slack
+    poll_share: float = 0.0  # of the homes, whose networks are asked while they sleep: Telegram, Matrix, mail
+    poll_seconds: float = 60.0
+    poll_cpu_seconds: float = 0.1
     idle_minutes: float = 15.0
     night_minutes: float = 2.0  # that a nightly sleep takes
     night_spread_minutes: float = 180.0  # over which the nights of the homes begin
@@ -70,6 +73,7 @@ class Peaks:
     starts: float  # a second
     cores: float
     messages: float  # a second
+    polls: float  # a second
 
 
 def simulate(parts: Parts, seed: int = 1) -> Peaks:
@@ -98,7 +102,10 @@ def simulate(parts: Parts, seed: int = 1) -> Peaks:
     for change in changes:
         running += change
         most = max(most, running)
-    return Peaks(round(most), max(starts[1:]) / 60, max(cpu[1:]) / 60, max(messages) / 60)
+    # As if all of them slept.
+    polls = parts.homes * parts.poll_share / parts.poll_seconds
+    cores = max(cpu[1:]) / 60 + polls * parts.poll_cpu_seconds
+    return Peaks(round(most), max(starts[1:]) / 60, cores, max(messages) / 60, polls)
 
 
 def _draw_times(chance: random.Random, each_day: float) -> list[float]:
@@ -143,6 +150,7 @@ def describe(parts: Parts, peaks: Peaks) -> list[str]:
         f"starts a second, at most     {peaks.starts:.1f}",
         f"cores, at most               {peaks.cores:.1f}",
         f"messages a second, at most   {peaks.messages:.1f}",
+        f"polls a second, at most      {peaks.polls:.0f}",
         f"barriers a second, at most   {barriers:.0f} of {parts.barriers_a_second:,.0f} of one pair",
         f"connections, at most         {connections:,} of {parts.connections_a_pair:,} of one pair",
         f"whole copies, at most        {peaks.starts * parts.replica_mb:.0f} MB a second, if each start makes one",

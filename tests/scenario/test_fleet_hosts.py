@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from assistant.service.home_lock import lock_holder
+from tests.strict.telegram_people import OWNER
 from tests.support.command_line import (
     TIMEOUT_SECONDS,
     FinishedCommand,
@@ -27,7 +28,6 @@ from tests.support.command_line import (
     run_in_process,
 )
 from tests.support.postgres import PostgresPair, run_postgres_pair
-from tests.strict.telegram_people import OWNER
 from tests.support.telegram_bridge import ThreadedTelegram
 from tests.support.web_api import make_certificate
 from tests.support.writer import Writer
