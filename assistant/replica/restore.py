@@ -16,11 +16,11 @@ from assistant.backup.restore import BackupRestorer, RestoredHome, VerifiedBacku
 from assistant.core.backups import BackupManifest
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, ReplicaUnavailable, UsageError
-from assistant.replica.assembled import AssembledFolder, describe_assembled, find_changes
 from assistant.replica.bases import BaseStore
 from assistant.replica.capture import CaptureGap
 from assistant.replica.holder import Holder, save_holder, save_remembered
 from assistant.replica.postgres import ReplicaDatabase, ReplicaState
+from assistant.replica.restore_changes import AssembledFolder, describe_assembled, find_changes
 from assistant.replica.shipment import ChangeBytes, Cipher, apply_shipment, pack, unpack
 from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.files import WriteThrottle

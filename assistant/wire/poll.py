@@ -14,6 +14,7 @@ from assistant.bridges.configured import ConfiguredBridges
 from assistant.core.bridge_api import NETWORK_NAMES, Bridge, PollableBridge
 from assistant.core.errors import BridgeError
 from assistant.core.logger import get_logger
+from assistant.core.plain_files import read_own_file
 from assistant.gateway.supervisor import as_bridge_error
 from assistant.settings.settings import Settings
 from assistant.store.database import Database
@@ -67,6 +68,6 @@ def _count_failure(file: Path, *, failed: bool) -> bool:
     if not failed:
         file.unlink(missing_ok=True)
         return False
-    count = len(file.read_bytes()) + 1 if file.exists() else 1
+    count = len(read_own_file(file)) + 1 if file.exists() else 1
     file.write_bytes(b"." * (count % _MOST_FAILURES))
     return count == _MOST_FAILURES

@@ -25,8 +25,19 @@ from assistant.fleet.tables import FleetTables
 from assistant.replica.holder import Holder, save_holder
 from assistant.replica.postgres import ReplicaDatabase
 from assistant.service.idle_note import EXIT_NO_NEWS, IdleNote, IdleOptions, read_idle_note, write_idle_note
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
+from assistant.store.database import Database
+from assistant.store.home.inventory import SCRIPT_DB
+from assistant.store.schema.migrations import script_migrations
+from assistant.store.script.inbox import BridgeStates
+from assistant.store.script.outbox import insert_outgoing
 from assistant.wire.idle import IdleWatch
+from assistant.wire.poll import has_news
+from tests.support.command_line import TELEGRAM_SET_UP
 from tests.support.fleet_tables import hosts, server, url
+from tests.support.inbound import outgoing_message
+from tests.support.networks.telegram import TelegramNetwork, open_telegram_network
 from tests.support.postgres import Postgres
 from tests.support.running_app import run_app
 from tests.support.scripted import owner_message
@@ -241,6 +252,30 @@ async def test_a_home_whose_networks_are_polled_runs_only_when_they_have_somethi
     assert started == [serve, *[f"{serve} --if-news"] * 3] and not was_awake
     stop.set()
     await running
+
+
+async def test_a_network_that_does_not_answer_starts_a_home_only_if_that_lasts_and_what_waits_to_be_sent_once_it_does(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "run").mkdir()
+    database = Database.open(tmp_path / SCRIPT_DB, script_migrations, datetime.now(UTC))
+
+    async def poll(url: str) -> bool:
+        where = {"ASSISTANT_TELEGRAM__BASE_URL": url, "ASSISTANT_TELEGRAM__TOKEN": server.token}
+        return await has_news(load_settings(Home(tmp_path), {**TELEGRAM_SET_UP, **where}, ring=None))
+
+    async with open_telegram_network() as network:
+        assert isinstance(network, TelegramNetwork)
+        server = network.server
+        assert [await poll("http://127.0.0.1:9") for _ in range(11)] == [False] * 9 + [True, False]
+        assert not await poll(server.url)
+        with database.write() as db:
+            insert_outgoing(db, [outgoing_message("1", "telegram")], datetime.now(UTC))
+        assert not await poll("http://127.0.0.1:9") and await poll(server.url)
+        BridgeStates(database).set_paused("telegram", True)
+        await network.say("owner", "hello")
+        assert not await poll(server.url)
+    database.close()
 
 
 async def test_a_host_that_is_full_stops_a_home_that_nobody_uses_for_one_that_waits(
