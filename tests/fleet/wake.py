@@ -117,6 +117,8 @@ def _copy_folder(source: Path, target: Path) -> None:
             time_and_size = stamp.rpartition(" ")[0]
             remembered[kind][name] = f"{time_and_size} {(target / name).stat().st_ino}"
     note.write_text(json.dumps(remembered))
+    owner = target / "run" / "replica.json"
+    owner.write_text(json.dumps({**json.loads(owner.read_text()), "home": target.name}))
 
 
 async def _say_to_all(machines: Machines, names: list[str]) -> list[float]:
