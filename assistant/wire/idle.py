@@ -104,6 +104,7 @@ class IdleWatch:
         return (
             not all(self._options.polled and isinstance(bridge, PollableBridge) for bridge in self._networks())
             or bool(turns.unsaved or turns.backoff.sessions or turns.waiting_sessions())
+            or app.stores.requests.has_unanswered()
             or app.sleep.scheduler.is_asleep()
             or app.backup_scheduler.is_running()
             or app.erasure.is_running()
