@@ -4,8 +4,8 @@ nothing else, these are the figures of `docs/fleet.md`.
 python -m tests.fleet.times                             10,000 messages, each three times
 python -m tests.fleet.times --messages 1000 --times 1
 
-Two hosts, a router and two PostgreSQL servers run here. A wait lasts from a message until it was acknowledged. The large
-home was never slept over, so it learns first, for minutes, and only then sleeps: the first line comes after that.
+Two hosts, a router and two PostgreSQL servers run here. A wait lasts from a message until it was acknowledged. The
+large home was never slept over, so it learns first, for minutes, and only then sleeps: the first line comes after that.
 """
 
 from __future__ import annotations
