@@ -32,6 +32,7 @@ from assistant.runtime.current_models import model_label
 from assistant.service.clock import SteadyClock
 from assistant.service.heartbeat import Heartbeat, SystemdNotifier, beat_interval, stopping_message
 from assistant.service.home_lock import LockRole, home_lock
+from assistant.service.idle_note import IdleOptions
 from assistant.service.malloc import keep_for_good
 from assistant.service.presence import will_stay
 from assistant.service.stop_signals import listen_for_stop
@@ -58,7 +59,7 @@ class Supervision:
     manager: NotifyTarget = field(default_factory=NotifyTarget)  # the service manager that started it
     force_stop: asyncio.Event | None = None  # cuts the shutdown short
     watchdog: Callable[[float], None] | None = None  # gets within how many seconds it is called again
-    idle_minutes: float = 0.0  # after which it is noted that nobody needs it; 0 for never
+    idle: IdleOptions | None = None  # None: whether anybody needs it is not noted
 
 
 _NO_SUPERVISION = Supervision()
@@ -100,10 +101,10 @@ async def serve_daemon(
             await app.start()
             worker = asyncio.create_task(app.runtime.run(), name="runtime")
             stack.callback(worker.cancel)
-            if supervision.idle_minutes:
+            if supervision.idle:
                 from assistant.wire.idle import IdleWatch  # only on a host of a fleet
 
-                watch = IdleWatch(app, supervision.idle_minutes)
+                watch = IdleWatch(app, supervision.idle)
                 stack.callback(watch.end)
                 stack.callback(asyncio.create_task(watch.run(), name="idle").cancel)
             # Entered before the shutdown is planned, so that terminals are still attached while turns finish.
@@ -228,7 +229,7 @@ async def main(
     settings: Settings,
     on_ready: Callable[[str], None] | None = None,
     manager: NotifyTarget | None = None,
-    idle_minutes: float = 0.0,
+    idle: IdleOptions | None = None,
 ) -> None:
     """Serve in the foreground until SIGINT, SIGTERM, or SIGHUP (the terminal went away); a second one hurries the
     shutdown, which has a limit in any case: see `stop_signals`. `on_ready` gets the page's address, "" for none."""
@@ -242,7 +243,7 @@ async def main(
         _in_loop(loop, stop.set)
 
     with listen_for_stop(shutdown_seconds(drain_seconds), begin, partial(_in_loop, loop, force_stop.set)) as listener:
-        supervision = Supervision(manager, force_stop, listener.arm_watchdog, idle_minutes)
+        supervision = Supervision(manager, force_stop, listener.arm_watchdog, idle)
         async with serve_daemon(settings, supervision) as daemon:
             keep_for_good()
             # What works beside the loop gives the interpreter back sooner.

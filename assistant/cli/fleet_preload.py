@@ -4,6 +4,7 @@ they start sooner, and share the memory of it.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 
 import psycopg
@@ -13,8 +14,18 @@ from assistant.cli import handover, replica, serve
 from assistant.mem0 import embedders
 from assistant.replica import capture, restore, service
 from assistant.search import engine
-from assistant.wire import idle
+from assistant.wire import idle, poll
 from assistant.wire import replica as wire_replica
+
+# A home that has stopped loads these once a minute otherwise, to ask its networks. Each may lack its package.
+with contextlib.suppress(ImportError):
+    import httpcore  # noqa: F401 (which the client of Telegram loads when it is made)
+
+    import assistant.bridges.telegram.bridge
+with contextlib.suppress(ImportError):
+    import assistant.bridges.matrix.bridge
+with contextlib.suppress(ImportError):
+    import assistant.bridges.mail.bridge  # noqa: F401
 
 __all__ = [
     "capture",
@@ -23,6 +34,7 @@ __all__ = [
     "engine",
     "handover",
     "idle",
+    "poll",
     "psycopg",
     "replica",
     "restore",

@@ -18,6 +18,7 @@ from assistant.cli.logging_setup import log_to_stderr
 from assistant.cli.output import print_remark
 from assistant.core.errors import HomeLocked, UsageError
 from assistant.service.home_lock import home_lock
+from assistant.service.idle_note import IdleOptions
 from assistant.settings.home import environment_for
 from assistant.settings.settings import Settings, load_settings
 
@@ -33,8 +34,16 @@ if TYPE_CHECKING:
 )
 @click.option("--domain", default="", help="Behind `fleet route`: its homes are at alice.DOMAIN and so on.")
 @click.option("--idle", default=15.0, show_default=True, help="Minutes until an unused home is stopped; 0: never.")
+@click.option(
+    "--poll",
+    default=60.0,
+    show_default=True,
+    help="Seconds between looks whether Telegram, Matrix or mail has something for a stopped home; 0: never stop it.",
+)
 @click.option("--most", default=200, show_default=True, type=click.IntRange(1), help="The most homes that it takes.")
-def serve_homes(name: str | None, folder: Path | None, listen: str, domain: str, idle: float, most: int) -> None:
+def serve_homes(
+    name: str | None, folder: Path | None, listen: str, domain: str, idle: float, poll: float, most: int
+) -> None:
     """Run homes of the fleet on this machine, until Ctrl-C.
 
     It takes homes that no host has, restores those that another machine had, and starts each. It runs in the
@@ -64,7 +73,9 @@ def serve_homes(name: str | None, folder: Path | None, listen: str, domain: str,
 
         stop = _stop_event()
         hides = await asyncio.to_thread(prepare_forking)
-        options = HostOptions(name, folder, address, port, most, environment, max(idle, 0.0))
+        options = HostOptions(
+            name, folder, address, port, most, environment, IdleOptions(max(idle, 0.0), poll > 0), poll
+        )
         print_remark(f"The host {name} runs homes of the fleet in {folder}. Ctrl-C stops them all.")
         if not hides:
             print_remark("This system allows no user namespaces, so a home can see the folders of the others.")

@@ -22,6 +22,7 @@ from assistant.core.shutdown import service_manager_timeout
 from assistant.core.text import format_duration
 from assistant.service.heartbeat import SystemdNotifier
 from assistant.service.home_lock import claim_home, is_home_claimed, is_home_served, lock_holder, lock_role
+from assistant.service.idle_note import IdleOptions
 from assistant.settings.home import NotifyTarget
 from assistant.settings.settings import Settings
 
@@ -238,7 +239,7 @@ _TELL_EVERY, _EXTEND_BY = 10.0, 60.0
 
 
 async def serve_when_free(
-    settings: Settings, on_ready: Callable[[str], None], manager: NotifyTarget, idle_minutes: float = 0.0
+    settings: Settings, on_ready: Callable[[str], None], manager: NotifyTarget, idle: IdleOptions | None = None
 ) -> None:
     """Serve in the foreground until told to stop. A chat or a command that has the data folder is waited for: under a
     service manager for as long as it takes, else for the longest turn and a stop.
@@ -259,7 +260,7 @@ async def serve_when_free(
         while True:
             await wait_until_free(settings, deadline, limit, SystemdNotifier(manager.address))
             try:
-                return await main(settings, ready, manager, idle_minutes)
+                return await main(settings, ready, manager, idle)
             except HomeLocked:
                 # Somebody was quicker; a daemon is not waited for.
                 if not is_home_served(home) or lock_role(home) == "daemon":

@@ -220,8 +220,8 @@ async def _read_status(settings: Settings, database: ReplicaDatabase) -> Replica
         base_at=state.base_at,
         base_is_there=is_there,
         changes=state.sequence - state.base_after,
-        bytes=sum(await database.sum_bytes()) + (listed.bytes if listed is not None and listed.place else 0),
-        standbys=await database.list_standbys(),
+        bytes=sum(await database.sum_bytes()) + (listed.bytes if listed.place else 0),
+        standbys=list(filter(None, [await database.read_standbys()])),
     )
 
 

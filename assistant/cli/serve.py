@@ -26,6 +26,7 @@ from assistant.core.errors import AssistantError, SettingsError, UsageError
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.shutdown import service_manager_timeout
 from assistant.service.home_lock import is_home_served, lock_holder
+from assistant.service.idle_note import EXIT_NO_NEWS, IdleOptions
 from assistant.service.malloc import limit_heap
 from assistant.service.presence import detect_service_manager, is_service_enabled
 from assistant.settings.home import home_from_environment, notify_target_from_environment
@@ -47,8 +48,10 @@ _LOOK_EVERY = 0.05
 @click.command()
 @click.option("--chat", "with_chat", is_flag=True, help="Also talk in this terminal, or answer piped lines.")
 @click.option("--note-idle", default=0.0, hidden=True, help="For `fleet host`: minutes until it notes that it is idle.")
+@click.option("--polled", is_flag=True, hidden=True, help="For `fleet host`: bridges are polled while it does not run.")
+@click.option("--if-news", is_flag=True, hidden=True, help="For `fleet host`: exit at once if no bridge has anything.")
 @click.pass_context
-def run(context: click.Context, with_chat: bool, note_idle: float) -> None:
+def run(context: click.Context, with_chat: bool, note_idle: float, polled: bool, if_news: bool) -> None:
     """Run the assistant in the foreground, until Ctrl-C or `assistant stop`.
 
     With --chat you also talk to it: in this terminal, or with lines on standard input, which it answers, and then
@@ -67,7 +70,10 @@ def run(context: click.Context, with_chat: bool, note_idle: float) -> None:
     if not with_chat:
         log_to_stderr(settings.values.log.level)
         remark_missing_home(settings)
-        asyncio.run(serve_when_free(settings, partial(_say_ready, hint), manager, note_idle))
+        if if_news and not _has_news(settings):
+            context.exit(EXIT_NO_NEWS)
+        idle = IdleOptions(note_idle, polled) if note_idle else None
+        asyncio.run(serve_when_free(settings, partial(_say_ready, hint), manager, idle))
         return
     log_to_file(settings.home.program_log, settings.values.log.level)
     if is_home_served(settings.home.path):
@@ -79,6 +85,12 @@ def run(context: click.Context, with_chat: bool, note_idle: float) -> None:
             print_remark(hint)
         context.exit(code)
     context.exit(run_with_signals(_answer_or_serve(settings, hint)))
+
+
+def _has_news(settings: Settings) -> bool:
+    from assistant.wire.poll import has_news  # only on a host of a fleet
+
+    return asyncio.run(has_news(settings))
 
 
 def path_hint(program: str) -> str:

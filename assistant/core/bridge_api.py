@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from assistant.core.dataclass import dataclass
 from assistant.core.messages import Media
@@ -153,6 +153,15 @@ class Bridge(Protocol):
 
     async def aclose(self) -> None:
         """Close all resources, after `run` was cancelled."""
+
+
+@runtime_checkable
+class PollableBridge(Bridge, Protocol):
+    """A bridge whose network can be asked whether anything waits: it need not run all the time."""
+
+    async def has_news(self, position: str) -> bool:
+        """Return whether `run` would receive anything after a stored position. Confirms nothing to the network, and is
+        called while nobody runs the bridge. Raises `BridgeError`."""
 
 
 # Each has a section in config.toml.

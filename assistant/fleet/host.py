@@ -12,9 +12,8 @@ import contextlib
 import os
 import secrets
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from assistant.core.errors import AssistantError, ReplicaUnavailable
 from assistant.core.logger import get_logger
 from assistant.fleet.running import OpenReplica, RunningHome, StartProcess
 from assistant.fleet.tables import LEASE_SECONDS, FleetTables, HeldHome, Quota
+from assistant.service.idle_note import IdleNote, IdleOptions
 
 log = get_logger()
 
@@ -32,7 +32,7 @@ _RENEW_EVERY = 3.0
 _SPARE_SECONDS = 2.0
 # Homes that load at the same time: more would all be ready later.
 STARTS_AT_ONCE = 2 * (os.cpu_count() or 1)
-_PORTS = 20_000
+_PORTS_END = 1 << 16
 _MEASURE_EVERY = 30.0
 # A home that has started, or was woken before it was stopped, stays for so long: what woke it is about to reach it.
 _ACTIVE_SECONDS = 5.0
@@ -51,7 +51,14 @@ class HostOptions:
     first_port: int  # of the first home; the next has the next free one
     most: int  # homes
     environment: Callable[[str, Path, int, Quota], Mapping[str, str]]  # of a home's commands: its name, folder and port
-    idle_minutes: float  # after which a home that nobody needs is stopped; 0 for never
+    idle: IdleOptions  # when a home that nobody needs is stopped; 0 minutes for never
+    poll_seconds: float  # between looks whether the bridges of such a home have anything
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command that serves a home."""
+        polled = ("--polled",) if self.idle.polled else ()
+        return ("run", "--note-idle", str(self.idle.minutes), *polled) if self.idle.minutes else ("run",)
 
 
 @dataclass(slots=True)
@@ -59,7 +66,7 @@ class _News:
     """What a look at the homes has to tell PostgreSQL; of each home its epoch."""
 
     ended: dict[str, int] = field(default_factory=dict)
-    asleep: dict[str, tuple[int, datetime]] = field(default_factory=dict)  # until when
+    asleep: dict[str, tuple[int, IdleNote]] = field(default_factory=dict)
     awake: list[str] = field(default_factory=list)
 
 
@@ -68,13 +75,12 @@ class FleetHost:
         self._tables, self._options, self._replica, self._start = tables, options, replica, start
         self._process = secrets.token_hex(8)
         self._homes: dict[str, RunningHome] = {}
-        self._ports: dict[str, int] = {}
         self._refused: dict[str, float] = {}  # until when others may take homes that cannot be restored here
         self._waiting = 0  # homes for which this host has no room; it stops as many that nobody uses
         self._measured_at = 0.0
         self._measuring: asyncio.Task[dict[str, tuple[int, int]]] | None = None
         self._renewed_at = 0.0  # when the last renewal that was confirmed was sent, by the loop's clock
-        self._is_announced, self._is_stopping = False, False
+        self._is_announced = False
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run homes until `stop`, then end them all."""
@@ -84,10 +90,11 @@ class FleetHost:
         try:
             while self._homes or not stop.is_set():
                 if stop.is_set():
-                    self._close_all()
+                    for running in self._homes.values():
+                        running.close()
                 try:
                     async with asyncio.timeout(LEASE_SECONDS):
-                        await self._tend_homes()
+                        await self._tend_homes(takes_more=not stop.is_set())
                     trouble = ""
                 except (AssistantError, OSError) as error:
                     if (text := str(error) or _NO_ANSWER) != trouble:
@@ -106,12 +113,7 @@ class FleetHost:
         with contextlib.suppress(ReplicaUnavailable):
             await self._tables.withdraw(self._options.name)
 
-    def _close_all(self) -> None:
-        self._is_stopping = True
-        for running in self._homes.values():
-            running.close()
-
-    async def _tend_homes(self) -> None:
+    async def _tend_homes(self, *, takes_more: bool) -> None:
         """Renew the leases if it is time, end what was lost or moves, release what has ended, take what is free."""
         sent = asyncio.get_running_loop().time()
         if not self._is_announced:
@@ -129,7 +131,7 @@ class FleetHost:
         for running in list(self._homes.values()):
             self._attend(running, held.get(running.home), news)
         await self._tell(news)
-        if not self._is_stopping:
+        if takes_more:
             await self._take_free()
         await self._note_sizes(sent)
 
@@ -150,13 +152,13 @@ class FleetHost:
     async def _tell(self, news: _News) -> None:
         """Store what is new in a statement of each kind: a renewal must not wait for one of each home."""
         if news.ended:
-            await self._tables.release(news.ended, self._process)
+            await self._tables.release(news.ended, self._process, self._options.poll_seconds)
             for home in news.ended:
-                log.info("released a home", home=home)
-                self._homes.pop(home, None)
-                self._ports.pop(home, None)
+                running = self._homes.pop(home, None)
+                if running is None or not running.is_polling:
+                    log.info("released a home", home=home)
         if news.asleep:
-            await self._tables.mark_asleep(news.asleep, self._process)
+            await self._tables.mark_asleep(news.asleep, self._process, self._options.poll_seconds)
         if news.awake:
             await self._tables.wake(news.awake)
 
@@ -184,36 +186,35 @@ class FleetHost:
             self._stop_if_idle(running, held.is_asleep, news)
 
     def _stop_if_idle(self, running: RunningHome, is_asleep: bool, news: _News) -> None:
-        """Stop a home that nobody needs, at the next look after routers were told to wake it first."""
+        """Stop a home that nobody needs, after routers were told to wake it first, and once what they sent it before
+        shows in its note."""
+        now = asyncio.get_running_loop().time()
+        if running.idle_step == "announced" and now < running.active_until:
+            return
         if running.is_starting:
-            self._keep_active(running)
-        due = running.find_next_due(early=self._waiting > 0 or running.idle_step == "announced")
+            running.active_until = now + _ACTIVE_SECONDS
+        note = running.find_idle_note(early=self._waiting > 0 or running.idle_step == "announced")
         if running.idle_step == "announced":
-            if due is not None and is_asleep:
+            if note is not None and is_asleep:
                 running.idle_step = "stopping"
                 running.close()
                 return
             # A router woke it in time, or somebody came to it by another way.
-            running.idle_step = "active"
-            self._keep_active(running)
-        if is_asleep and running.idle_step != "stopping":
+            running.idle_step, running.active_until = "active", now + _ACTIVE_SECONDS
+        if is_asleep and running.idle_step != "stopping" and not running.is_polling:
             news.awake.append(running.home.lower())
-        elif due is not None and running.idle_step == "active":
+        elif note is not None and running.idle_step == "active":
             self._waiting -= 1
-            running.idle_step = "announced"
-            news.asleep[running.home] = running.epoch, due
-
-    def _keep_active(self, running: RunningHome) -> None:
-        running.active_until = asyncio.get_running_loop().time() + _ACTIVE_SECONDS
+            running.idle_step, running.active_until = "announced", now + self._options.idle.look_seconds
+            news.asleep[running.home] = running.epoch, note
 
     async def _take_free(self) -> None:
         places = self._options.most - len(self._homes)
         room = min(places, STARTS_AT_ONCE - sum(running.is_starting for running in self._homes.values()))
         if room <= 0 < places:
             return
-        refused = {home for home, until in self._refused.items() if until > asyncio.get_running_loop().time()}
-        free = await self._tables.find_free(self._options.name)
-        free = [home for home in free if home not in self._homes and home not in refused]
+        free, now = await self._tables.find_free(self._options.name), asyncio.get_running_loop().time()
+        free = [home for home in free if home not in self._homes and self._refused.get(home, 0.0) <= now]
         stopping = sum(running.idle_step != "active" for running in self._homes.values())
         self._waiting = len(free) - places - stopping
         if room > 0 and free:
@@ -221,35 +222,25 @@ class FleetHost:
 
     async def _take(self, homes: list[str]) -> None:
         options = self._options
-        for home in homes:
-            self._ports[home] = self._find_port()
-        places = {home: f"{options.listen}:{self._ports[home]}" for home in homes}
-        taken = await self._tables.take(places, options.name, self._process)
-        for home in places.keys() - taken.keys():
-            del self._ports[home]
-        for home in (home for home in places if home in taken):
-            log.info("took a home", home=home, epoch=taken[home].epoch)
+        ports = dict(zip(homes, self._find_ports(), strict=False))
+        places = {home: f"{options.listen}:{port}" for home, port in ports.items()}
+        for home, taken in (await self._tables.take(places, options.name, self._process)).items():
+            if not taken.is_asleep:
+                log.info("took a home", home=home, epoch=taken.epoch)
             folder = options.folder / home
+            environment = partial(options.environment, home, folder, ports[home])
             self._homes[home] = RunningHome(
-                home,
-                taken[home].epoch,
-                folder,
-                partial(options.environment, home, folder, self._ports[home]),
-                self._replica,
-                self._start,
-                taken[home].quota,
-                options.idle_minutes,
+                taken, folder, ports[home], environment, self._replica, self._start, options.command
             )
 
-    def _find_port(self) -> int:
-        """Return the first port that is free. Raises `OSError`."""
-        taken = set(self._ports.values())
-        first = self._options.first_port
-        for port in range(first, min(first + _PORTS, 1 << 16)):
+    def _find_ports(self) -> Iterator[int]:
+        """Yield the ports that are free. Raises `OSError` after the last."""
+        options, taken = self._options, {running.port for running in self._homes.values()}
+        for port in range(options.first_port, _PORTS_END):
             if port not in taken:
-                with contextlib.suppress(OSError), socket.create_server((self._options.listen, port)):
-                    return port
-        raise OSError(f"no port from {first} on is free")
+                with contextlib.suppress(OSError), socket.create_server((options.listen, port)):
+                    yield port
+        raise OSError(f"no port from {options.first_port} on is free")
 
     async def _watch_leases(self) -> None:
         """Kill the children before leases lapse that cannot be renewed, even while a renewal waits for an answer."""

@@ -8,13 +8,15 @@ is tried again only while no connection was made; what may have reached a home i
 from __future__ import annotations
 
 import asyncio
-import json
+import contextlib
 import ssl
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx2
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from assistant.core.errors import ReplicaUnavailable
 from assistant.core.logger import get_logger
@@ -33,10 +35,6 @@ _HOP_BY_HOP = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization te trailer transfer-encoding upgrade".split()
 )
 _TIMEOUTS = httpx2.Timeout(None, connect=_CONNECT_SECONDS).as_dict()
-
-_NOWHERE = HomePlace("", False, False)
-
-Headers = list[tuple[bytes, bytes]]
 
 
 class FleetRouter:
@@ -57,46 +55,44 @@ class FleetRouter:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
-        home = host.partition(":")[0].partition(".")[0].lower()
+        request = Request(scope, receive)
+        home = request.headers.get("host", "").partition(":")[0].partition(".")[0].lower()
         try:
-            response = await self._forward(home, scope, receive)
+            response = await self._forward(home, request)
         except httpx2.TransportError as error:
             log.warning("a home did not answer", home=home, error=str(error))
-            await _answer(send, 502, f"{home!r} stopped while it was asked. It may or may not have got this request.")
+            response = _refuse(502, f"{home!r} stopped while it was asked. It may or may not have got this request.")
+        except ClientDisconnect:
             return
-        if isinstance(response, tuple):
-            await _answer(send, *response)
+        if isinstance(response, Response):
+            await response(scope, receive, send)
             return
         try:
-            await _pass_back(response, receive, send)
+            await _pass_back(response)(scope, receive, send)
         finally:
             await response.aclose()
 
-    async def _forward(self, home: str, scope: Scope, receive: Receive) -> httpx2.Response | tuple[int, str]:
-        """Return the response of the home, or a status and a text. Raises `httpx2.TransportError` if the connection
-        broke after it was made."""
+    async def _forward(self, home: str, request: Request) -> httpx2.Response | Response:
+        """Return the response of the home, or the router's own. Raises `httpx2.TransportError` if the connection broke
+        after it was made."""
         loop = asyncio.get_running_loop()
         begun = loop.time()
         while True:
             place = await self._find_place(home)
             if place is None:
-                return 404, f"There is no home {home!r} here."
+                return _refuse(404, f"There is no home {home!r} here.")
             if place.is_full:
-                return (
-                    507,
-                    f"{home!r} has used up its disk space and is stopped. Nothing was accepted; ask who runs it.",
-                )
+                text = f"{home!r} has used up its disk space and is stopped. Nothing was accepted; ask who runs it."
+                return _refuse(507, text)
             if place.address:
-                try:
+                # Without a connection, it is just starting, or its host is lost.
+                with contextlib.suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
                     return await self._transport.handle_async_request(
-                        _request(f"{self._scheme}://{place.address}", scope, receive)
+                        _pass_on(request, f"{self._scheme}://{place.address}")
                     )
-                except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                    pass  # it is just starting, or its host is lost
             waited = loop.time() - begun
             if waited > self._wait_seconds:
-                return 503, f"{home!r} does not run now. Nothing was accepted; try again later."
+                return _refuse(503, f"{home!r} does not run now. Nothing was accepted; try again later.")
             await asyncio.sleep(max(_LOOK_EVERY, min(_LOOK_AT_LEAST_EVERY, waited / _LOOKS)))
 
     async def _find_place(self, home: str) -> HomePlace | None:
@@ -117,69 +113,36 @@ class FleetRouter:
                 return places
             except ReplicaUnavailable as error:
                 log.error("the fleet's database does not answer", error=str(error))
-                return dict.fromkeys(homes, _NOWHERE)
+                return dict.fromkeys(homes, HomePlace("", False, False))
 
 
-def _request(address: str, scope: Scope, receive: Receive) -> httpx2.Request:
-    query = scope["query_string"]
-    target = scope["raw_path"] + (b"?" + query if query else b"")
-    headers = _without_hops(scope["headers"])
-    names = {name for name, _ in scope["headers"]}
-    if scope.get("client") and b"x-forwarded-for" not in names:
-        headers.append((b"x-forwarded-for", scope["client"][0].encode()))
+def _pass_on(request: Request, address: str) -> httpx2.Request:
+    query = request.scope["query_string"]
+    target = request.scope["raw_path"] + (b"?" + query if query else b"")
+    headers = _without_hops(request.headers.raw)
+    if request.client and "x-forwarded-for" not in request.headers:
+        headers.append((b"x-forwarded-for", request.client.host.encode()))
+    has_body = "content-length" in request.headers or "transfer-encoding" in request.headers
     return httpx2.Request(
-        scope["method"],
+        request.method,
         httpx2.URL(address).copy_with(raw_path=target),
         headers=headers,
-        content=_read_body(receive) if names & {b"content-length", b"transfer-encoding"} else None,
+        content=request.stream() if has_body else None,
         extensions={"timeout": _TIMEOUTS},
     )
 
 
-async def _read_body(receive: Receive) -> AsyncIterator[bytes]:
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise httpx2.ReadError("the client has gone")
-        yield message.get("body", b"")
-        if not message.get("more_body"):
-            return
+def _pass_back(response: httpx2.Response) -> StreamingResponse:
+    """If the home breaks off, the server cuts the connection, so that the client sees that something is missing."""
+    passed = StreamingResponse(response.aiter_raw(), response.status_code)
+    # The server adds a date of its own.
+    passed.raw_headers = [(name, value) for name, value in _without_hops(response.headers.raw) if name != b"date"]
+    return passed
 
 
-async def _pass_back(response: httpx2.Response, receive: Receive, send: Send) -> None:
-    """Until the response ends or the client goes."""
-
-    async def stream() -> None:
-        # The server adds a date of its own.
-        headers = [(name, value) for name, value in _without_hops(response.headers.raw) if name != b"date"]
-        await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
-        async for data in response.aiter_raw():
-            await send({"type": "http.response.body", "body": data, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-
-    async def wait_until_gone() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    tasks = [asyncio.create_task(stream()), asyncio.create_task(wait_until_gone())]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        ended = await asyncio.gather(*tasks, return_exceptions=True)
-    if isinstance(ended[0], Exception):
-        raise ended[0]  # the server then cuts the connection, so that the client sees that something is missing
-
-
-def _without_hops(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+def _without_hops(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     return [(name.lower(), value) for name, value in headers if name.lower() not in _HOP_BY_HOP]
 
 
-async def _answer(send: Send, status: int, text: str) -> None:
-    body = json.dumps({"error": text}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if status == 503:
-        headers.append((b"retry-after", b"5"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _refuse(status: int, text: str) -> JSONResponse:
+    return JSONResponse({"error": text}, status, {"retry-after": "5"} if status == 503 else None)

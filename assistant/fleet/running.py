@@ -11,18 +11,17 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Literal
 
 from assistant.core.errors import AssistantError, StoreError
 from assistant.core.logger import get_logger
-from assistant.fleet.tables import Quota
+from assistant.fleet.tables import HeldHome, Quota
 from assistant.replica.holder import load_holder
 from assistant.replica.postgres import ReplicaDatabase
 from assistant.service.home_lock import is_home_served, lock_holder
-from assistant.service.idle_note import read_idle_note
+from assistant.service.idle_note import EXIT_NO_NEWS, IdleNote, read_idle_note
 from assistant.service.measure import measure_folder, measure_memory
 
 log = get_logger()
@@ -44,29 +43,28 @@ class RunningHome:
 
     def __init__(
         self,
-        home: str,
-        epoch: int,
+        taken: HeldHome,
         folder: Path,
+        port: int,
         environment: Environment,
         replica: OpenReplica,
         start: StartProcess,
-        quota: Quota,
-        idle_minutes: float,
+        command: Sequence[str],
     ) -> None:
-        """`idle_minutes`: after how long without use it notes that nobody needs it; 0 for never."""
-        self.home, self.epoch, self.folder = home, epoch, folder
+        """`command` serves it. One that was taken asleep ends at once if its networks have nothing."""
+        self.home, self.epoch, self.folder, self.port = taken.home, taken.epoch, folder, port
         self._environment, self._replica, self._start = environment, replica, start
-        self._quota, self._idle_minutes = quota, idle_minutes
+        self._quota, self._polls = taken.quota, taken.is_asleep
+        self._command = command
         self.is_leaving = False
         self.idle_step: Literal["active", "announced", "stopping"] = "active"  # routers are told before it is stopped
         self.active_until = 0.0  # by the loop's clock: whoever woke it may still come
         self.is_refused = False  # it cannot be restored here: its copy is damaged, or there is no room
-        self._is_restarting = False
         self._begun_at, self._has_listened = time.time_ns(), False
         self._serving: BaseProcess | None = None
         self._pid, self._exit_code = 0, 0  # of the newest process
         self._is_closing = False
-        self._task = asyncio.create_task(self._run(), name=f"home {home}")
+        self._task = asyncio.create_task(self._run(), name=f"home {taken.home}")
 
     @property
     def is_ended(self) -> bool:
@@ -81,6 +79,11 @@ class RunningHome:
         with contextlib.suppress(FileNotFoundError):
             self._has_listened = (self.folder / _LISTENS).stat().st_ctime_ns > self._begun_at
         return not self._has_listened and 0 <= seconds < _MOST_SECONDS_BETWEEN_STARTS
+
+    @property
+    def is_polling(self) -> bool:
+        """Return whether it sleeps on unless its networks have something."""
+        return self._polls and not self._has_listened
 
     def close(self) -> None:
         """Ask it to stop: running turns finish first. `is_ended` says when it has."""
@@ -109,13 +112,13 @@ class RunningHome:
             log.warning("the replica of a home has another owner; it is restored", home=self.home)
             self._serving.kill()
 
-    def find_next_due(self, *, early: bool) -> datetime | None:
+    def find_idle_note(self, *, early: bool) -> IdleNote | None:
         """Return when it has something to do next, None while somebody needs it. `early`: also if nobody has for some
         seconds only."""
         if self._serving is None or asyncio.get_running_loop().time() < self.active_until:
             return None
         note = read_idle_note(self.folder, self._pid)
-        return note.next_due if note is not None and (note.lasts or early) else None
+        return note if note is not None and (note.lasts or early) else None
 
     @property
     def has_left_something(self) -> bool:
@@ -128,7 +131,6 @@ class RunningHome:
             return False
         self._quota = quota
         if self._serving is not None:
-            self._is_restarting = True
             self._serving.terminate()
         return True
 
@@ -149,21 +151,17 @@ class RunningHome:
                 self.is_refused = restores and not self._is_closing and load_holder(self.folder) is None
             except (AssistantError, OSError) as error:
                 log.error("a home could not be started", home=self.home, error=str(error))
-            if self._is_closing or self.is_refused:
+            if self._is_closing or self.is_refused or self._exit_code == EXIT_NO_NEWS:
                 return
-            if self._is_restarting:
-                self._is_restarting = False
-                continue
             lasted = asyncio.get_running_loop().time() - started
-            calm = lasted > _MOST_SECONDS_BETWEEN_STARTS
-            seconds = _LEAST_SECONDS_BETWEEN_STARTS if calm else min(seconds * 2, _MOST_SECONDS_BETWEEN_STARTS)
+            seconds = _LEAST_SECONDS_BETWEEN_STARTS if lasted > _MOST_SECONDS_BETWEEN_STARTS else seconds * 2
+            seconds = min(seconds, _MOST_SECONDS_BETWEEN_STARTS)
             await asyncio.sleep(seconds)
 
     async def _prepare(self) -> bool:
         """Return whether the home is to be restored: this folder does not own its replica. Raises `AssistantError`."""
         await self._end_leftover()
-        database = self._replica(self.home)
-        try:
+        async with contextlib.aclosing(self._replica(self.home)) as database:
             state = await database.read_state()
             if state is None or _read_owner(self.folder) == state.holder:
                 return False
@@ -171,8 +169,6 @@ class RunningHome:
                 # Nothing is acknowledged before the first base is complete: it begins anew.
                 await database.delete(state.epoch)
                 return False
-        finally:
-            await database.aclose()
         await asyncio.to_thread(_set_aside, self.folder)
         log.info("restores a home", home=self.home)
         return True
@@ -185,7 +181,7 @@ class RunningHome:
             await asyncio.sleep(_LOOK_EVERY)
 
     async def _serve(self, *, restores: bool) -> None:
-        serve = ("run", "--note-idle", str(self._idle_minutes)) if self._idle_minutes else ("run",)
+        serve = (*self._command, "--if-news") if self.is_polling else self._command
         commands = (("replica", "restore"), serve) if restores else (serve,)
         # Forked in some milliseconds, so the host's loop waits for it.
         self._serving = self._start(self._environment(self._quota), commands, self._quota.memory_mb * _MEGABYTE)
@@ -195,7 +191,8 @@ class RunningHome:
                 self._serving.terminate()
             await _wait_until_ended(self._serving)
             self._exit_code = self._serving.exitcode or 0
-            log.info("a home stopped", home=self.home, code=self._exit_code)
+            if self._exit_code != EXIT_NO_NEWS:
+                log.info("a home stopped", home=self.home, code=self._exit_code)
         finally:
             process, self._serving = self._serving, None
             process.kill()

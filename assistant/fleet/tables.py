@@ -2,7 +2,8 @@
 
 - A lease says who starts a home; it lasts `LEASE_SECONDS` by the clock of PostgreSQL alone. A host takes a home that is
   free or whose lease has lapsed.
-- A home that nobody needs sleeps: no host has it before `next_due`, unless a router wakes it.
+- A home that nobody needs sleeps: no host runs it before `next_due`, unless a router wakes it. At `poll_at` one takes
+  it to ask its networks whether they have anything; it sleeps on if not.
 - A lease is no fence: a host that was frozen may run a home beside its new host for a while. What refuses its writes is
   the owner of the replica (`assistant.replica.postgres`).
 """
@@ -16,6 +17,7 @@ from datetime import datetime
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ReplicaUnavailable, UsageError
 from assistant.replica.connection import PostgresSession
+from assistant.service.idle_note import IdleNote
 
 LEASE_SECONDS = 15
 _SECONDS_BETWEEN_TRIES = 1.0
@@ -38,13 +40,14 @@ CREATE TABLE IF NOT EXISTS nocturne_fleet_hosts (
 );
 ALTER TABLE nocturne_fleet_homes
     ADD COLUMN IF NOT EXISTS next_due timestamptz NOT NULL DEFAULT '-infinity',
+    ADD COLUMN IF NOT EXISTS poll_at timestamptz NOT NULL DEFAULT 'infinity',
     ADD COLUMN IF NOT EXISTS memory_mb bigint NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS disk_mb bigint NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS monthly_usd double precision NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS memory_bytes bigint NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS disk_bytes bigint NOT NULL DEFAULT 0;
 CREATE UNIQUE INDEX IF NOT EXISTS nocturne_fleet_homes_by_name ON nocturne_fleet_homes (lower(home));
-CREATE INDEX IF NOT EXISTS nocturne_fleet_homes_by_due ON nocturne_fleet_homes (next_due);
+CREATE INDEX IF NOT EXISTS nocturne_fleet_homes_by_wake ON nocturne_fleet_homes (least(next_due, poll_at));
 CREATE INDEX IF NOT EXISTS nocturne_fleet_homes_by_process ON nocturne_fleet_homes (process)
 """
 # Hosts and routers ask several times a second, so nothing they ask reads the rows of homes that sleep. `until`, which
@@ -53,11 +56,12 @@ CREATE INDEX IF NOT EXISTS nocturne_fleet_homes_by_process ON nocturne_fleet_hom
 _LATER = f"clock_timestamp() + interval '{LEASE_SECONDS} seconds'"
 _IS_ALIVE = f"seen_at > clock_timestamp() - interval '{LEASE_SECONDS} seconds'"
 _TAKES_HOMES = f"SELECT 1 FROM nocturne_fleet_hosts WHERE {_IS_ALIVE} AND NOT is_draining AND host = "
+_WAKES_AT = "least(next_due, poll_at)"
 _IS_FULL = "disk_mb > 0 AND disk_bytes > disk_mb * 1000000"
 # The host that had a home last has its folder: of one that wakes, others leave it some seconds.
 _IS_FREE = f"""
-until <= clock_timestamp() AND next_due <= clock_timestamp() AND NOT ({_IS_FULL})
-AND (host IN ('', %(host)s) OR wanted = %(host)s OR next_due < clock_timestamp() - interval '3 seconds'
+until <= clock_timestamp() AND {_WAKES_AT} <= clock_timestamp() AND NOT ({_IS_FULL})
+AND (host IN ('', %(host)s) OR wanted = %(host)s OR {_WAKES_AT} < clock_timestamp() - interval '3 seconds'
     OR NOT EXISTS ({_TAKES_HOMES} nocturne_fleet_homes.host))
 AND (wanted IN ('', %(host)s) OR NOT EXISTS ({_TAKES_HOMES} wanted))
 AND EXISTS ({_TAKES_HOMES} %(host)s)
@@ -68,8 +72,10 @@ h.home, epoch, wanted NOT IN ('', %(host)s) AND EXISTS ({_TAKES_HOMES} h.wanted)
 next_due > clock_timestamp(), {_IS_FULL}, memory_mb, disk_mb, monthly_usd,
 (SELECT holder FROM nocturne_homes r WHERE r.home = h.home)
 """
-_NO_TABLES = "There is no fleet in this database. Nothing was changed; begin with `assistant fleet init`."
-_OLD_TABLES = "The fleet's tables are of an older version. Nothing was changed; `assistant fleet init` renews them."
+_NO_TABLES = (
+    "There is no fleet in this database, or one of an older version. Nothing was changed; begin with `assistant fleet "
+    "init`."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +132,7 @@ class HeldHome:
     home: str
     epoch: int
     moves: bool  # whether another host, which is alive, is to have it
-    is_asleep: bool  # whether it is to stop, and no router has woken it
+    is_asleep: bool  # whether it is to stop, or its networks are to be asked, and no router has woken it
     is_full: bool  # whether it is to stop, because of its quota
     quota: Quota
     owner: str | None  # of its replica; None without a replica
@@ -137,16 +143,13 @@ class FleetTables(PostgresSession):
 
     async def prepare(self) -> None:
         """Create the tables if they do not exist."""
-        async with self._session() as connection:
-            await connection.execute(_TABLES)
+        await self._change(_TABLES)
 
     async def require(self) -> None:
-        """Raise `UsageError` if the tables do not exist."""
-        if not await self._value("SELECT to_regclass('nocturne_fleet_hosts') IS NOT NULL"):
+        """Raise `UsageError` if the tables do not exist, or are of an older version."""
+        columns = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('nocturne_fleet_homes')"
+        if await self._value(f"{columns} AND attname = 'poll_at'") is None:
             raise UsageError(_NO_TABLES)
-        columns = "SELECT attname FROM pg_attribute WHERE attrelid = 'nocturne_fleet_homes'::regclass"
-        if await self._value(f"{columns} AND attname = 'disk_bytes'") is None:
-            raise UsageError(_OLD_TABLES)
 
     async def wait_until_there(self, tell: Callable[[str], None]) -> None:
         """As `require`, but wait for PostgreSQL while it does not answer, and say so once: a machine that starts again
@@ -239,12 +242,13 @@ class FleetTables(PostgresSession):
     # ----------------------------------------------------------------------------------------------------------- leases
 
     async def find_free(self, host: str) -> list[str]:
-        """Return the homes that a host may take; first those that are to move to it, then those that wait longest.
-        One that another host had last has waited 30 seconds less than it has: it needs a restore."""
+        """Return the homes that a host may take; first those that are to move to it, then those that wait longest,
+        then those that are to be polled. One that another host had last has waited 30 seconds less than it has: it
+        needs a restore."""
         query = (
             # The condition that is repeated is one that finds rows by their index.
-            f"SELECT home FROM nocturne_fleet_homes WHERE next_due <= statement_timestamp() AND {_IS_FREE} "
-            "ORDER BY wanted = %(host)s DESC, greatest(until, next_due) + "
+            f"SELECT home FROM nocturne_fleet_homes WHERE {_WAKES_AT} <= statement_timestamp() AND {_IS_FREE} "
+            f"ORDER BY wanted = %(host)s DESC, next_due > statement_timestamp(), greatest(until, {_WAKES_AT}) + "
             "CASE WHEN host IN ('', %(host)s) THEN interval '0' ELSE '30 seconds' END, home LIMIT 100"
         )
         return [home for (home,) in await self._rows(query, {"host": host})]
@@ -253,7 +257,7 @@ class FleetTables(PostgresSession):
         """Take the leases of homes for a process of a host, of each its address there; return those that were free."""
         statement = (
             "UPDATE nocturne_fleet_homes h SET epoch = epoch + 1, host = %(host)s, process = %(process)s, "
-            f"address = f.place, until = {_LATER}, wanted = '', next_due = '-infinity' "
+            f"address = f.place, until = {_LATER}, wanted = '' "
             # Hosts that take some of the same homes do not wait for each other.
             "FROM (SELECT home, place FROM nocturne_fleet_homes JOIN unnest(%(homes)s::text[], %(places)s::text[]) "
             f"AS t (name, place) ON home = name WHERE {_IS_FREE} FOR UPDATE OF nocturne_fleet_homes SKIP LOCKED) f "
@@ -276,22 +280,26 @@ class FleetTables(PostgresSession):
         rows = await self._rows(statement, {"host": host, "process": process, **more})
         return {row[0]: HeldHome(*(*row[:5], Quota(*row[5:8]), row[8])) for row in rows}
 
-    async def mark_asleep(self, dues: Mapping[str, tuple[int, datetime]], process: str) -> None:
-        """Tell routers until when homes sleep; of each its epoch and that time. Leases are held until they stopped."""
+    async def mark_asleep(self, notes: Mapping[str, tuple[int, IdleNote]], process: str, poll_seconds: float) -> None:
+        """Tell routers until when homes sleep; of each its epoch and its note. Leases are held until they stopped."""
         await self._change(
-            "UPDATE nocturne_fleet_homes h SET next_due = s.due "
-            "FROM unnest(%s::text[], %s::bigint[], %s::timestamptz[]) AS s (home, epoch, due) "
+            "UPDATE nocturne_fleet_homes h SET next_due = s.due, poll_at = "
+            "CASE WHEN s.polls THEN clock_timestamp() + make_interval(secs => %s) ELSE 'infinity' END "
+            "FROM unnest(%s::text[], %s::bigint[], %s::timestamptz[], %s::bool[]) AS s (home, epoch, due, polls) "
             "WHERE h.home = s.home AND h.epoch = s.epoch AND process = %s",
-            *(list(dues), [epoch for epoch, _ in dues.values()], [due for _, due in dues.values()], process),
+            *(poll_seconds, list(notes), [epoch for epoch, _ in notes.values()]),
+            *([note.next_due for _, note in notes.values()], [note.polls for _, note in notes.values()], process),
         )
 
-    async def release(self, homes: Mapping[str, int], process: str) -> int:
-        """Give up the leases of homes, of each its epoch; return how many were still held."""
+    async def release(self, homes: Mapping[str, int], process: str, poll_seconds: float = 0.0) -> int:
+        """Give up the leases of homes, of each its epoch; return how many were still held. Those that are polled are
+        polled again after so many seconds."""
         return await self._change(
-            "UPDATE nocturne_fleet_homes h SET until = clock_timestamp(), process = '' "
+            "UPDATE nocturne_fleet_homes h SET until = clock_timestamp(), process = '', "
+            "poll_at = greatest(poll_at, clock_timestamp() + make_interval(secs => %s)) "
             "FROM unnest(%s::text[], %s::bigint[]) AS s (home, epoch) "
             "WHERE h.home = s.home AND h.epoch = s.epoch AND process = %s",
-            *(list(homes), list(homes.values()), process),
+            *(poll_seconds, list(homes), list(homes.values()), process),
         )
 
     # ------------------------------------------------------------------------------------------------------------ hosts
@@ -318,8 +326,8 @@ class FleetTables(PostgresSession):
         hosts = {row.host: row for row in await self.list_hosts()}
         if host not in hosts:
             raise UsageError(f"The fleet has no host {host!r}. Nothing was changed; see `assistant fleet status`.")
-        loads = {row.host: row.homes for row in hosts.values() if row.is_alive and not row.is_draining}
-        loads.pop(host, None)
+        others = [row for row in hosts.values() if row.is_alive and not row.is_draining and row.host != host]
+        loads = {row.host: row.homes for row in others}
         if not loads:
             raise UsageError(f"No other host could take the homes of {host!r}. Nothing was changed; start one first.")
         await self._change("UPDATE nocturne_fleet_hosts SET is_draining = true WHERE host = %s", host)

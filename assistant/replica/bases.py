@@ -49,10 +49,7 @@ class BaseStore:
 
     def __init__(self, database: ReplicaDatabase, place: str, open_folder: OpenFolder) -> None:
         self._database, self._place, self._open = database, place, open_folder
-
-    @property
-    def _home(self) -> str:
-        return self._database.home
+        self._home = database.home
 
     async def aclose(self) -> None:
         await self._database.aclose()
@@ -78,11 +75,10 @@ class BaseStore:
         await self._database.store_base_part(epoch, base, _LIST_PART, json.dumps(asdict(listed)).encode())
         return base
 
-    async def find_list(self, base: int) -> BaseList | None:
-        """Return the list of a base, None if an earlier version stored it; one that no parts fit if it is damaged."""
-        data = await self._database.read_base_part(base, _LIST_PART)
+    async def find_list(self, base: int) -> BaseList:
+        """Return the list of a base; one that no parts fit if there is none, or it is damaged."""
         try:
-            return BaseList(**json.loads(data)) if data is not None else None
+            return BaseList(**json.loads(await self._database.read_base_part(base, _LIST_PART) or b""))
         except (ValueError, TypeError):
             return BaseList("", "", -1, 0, "")
 
@@ -90,21 +86,21 @@ class BaseStore:
         """Return the parts as they were stored. Raises `CorruptStore`, after the last, if any was changed."""
         listed = await self.find_list(base)
         # The folder may have another address here, or one with credentials.
-        folder = self._open(self._place or listed.place) if listed is not None and listed.place else None
-        digest, part = hashlib.sha256(), 0
-        while listed is None or part < listed.parts:
-            if folder is None or listed is None:
+        folder = self._open(self._place or listed.place) if listed.place else None
+        digest, count = hashlib.sha256(), 0
+        for part in range(listed.parts):
+            if folder is None:
                 data = await self._database.read_base_part(base, part)
             else:
                 data = await _call(_read, folder, listed.name(self._home, part))
             if data is None:
                 break
             digest.update(data)
-            part += 1
+            count += 1
             yield data
-        if listed is not None and (part, digest.hexdigest()) != (listed.parts, listed.sha256):
+        if (count, digest.hexdigest()) != (listed.parts, listed.sha256):
             where = f"in {listed.place}" if listed.place else "on the server"
-            fault = f"cut after {part} of {listed.parts} parts" if part < listed.parts else "altered"
+            fault = f"cut after {count} of {listed.parts} parts" if count < listed.parts else "altered"
             await self._database.distrust_base(base)
             raise CorruptStore(
                 f"The whole copy {where} is {fault}. Nothing was restored or taken over. If the machine that has this "
@@ -114,7 +110,7 @@ class BaseStore:
     async def is_stored(self, base: int) -> bool:
         """Return whether all parts of a base are where it was stored."""
         listed = await self.find_list(base)
-        if listed is None or not listed.place:
+        if not listed.place:
             return True  # with the changes
         folder = self._open(self._place or listed.place)
         names = await _call(folder.list_names, self._home)
@@ -127,16 +123,15 @@ class BaseStore:
             return False
         listed = await self.find_list(base)
         place = self._open(self._place).display_url if self._place else ""
-        return listed is not None and listed.place == place and await self.is_stored(base)
+        return listed.place == place and await self.is_stored(base)
 
     async def remove_others(self, epoch: int, base: int) -> None:
         """Delete files of other bases of this epoch and earlier ones. `base` 0: of all."""
         if not self._place:
             return
-        folder, listed = self._open(self._place), await self.find_list(base)
-        current = f"{listed.prefix}-" if listed is not None else None
+        folder, prefix = self._open(self._place), (await self.find_list(base)).prefix
         for name in await _call(folder.list_names, self._home):
-            if _EPOCH.match(name) and name[:10] <= f"{epoch:010}" and not (current and name.startswith(current)):
+            if _EPOCH.match(name) and name[:10] <= f"{epoch:010}" and not (prefix and name.startswith(f"{prefix}-")):
                 await _call(folder.remove, f"{self._home}/{name}")
 
 

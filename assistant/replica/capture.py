@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, suppress
 from dataclasses import field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -37,9 +38,6 @@ _WORKSPACE = "workspace"
 # Checkpoint once a write-ahead log is longer than this.
 _CHECKPOINT_BYTES = 4 << 20
 _TRANSIENT = ("-wal", "-shm", "-journal")
-
-_Stamp = tuple[int, int, int]
-_UNREAD: _Stamp = (0, 0, 0)
 
 
 class CaptureGap(StoreError):
@@ -73,7 +71,7 @@ class HomeCapture:
         self._limits = limits
         self._sources: dict[str, _Source] = {}
         self._log_lengths: dict[str, int] = {}
-        self._files: dict[str, _Stamp] = {}
+        self._files: dict[str, str] = {}
         self._mark = b""
         self.has_more = False
         """Whether changed files were left for the next `read`."""
@@ -86,25 +84,18 @@ class HomeCapture:
     def begin(self) -> None:
         """Start again before a base is made: from the oldest frame in each write-ahead log, and with all files. Raises
         `StoreError`."""
-        self.close()
-        self._mark = read_checkpoint_mark(self._home)
-        for path in self.list_databases():
-            self._open(path)
-        self._log_lengths = self.measure_logs()
-        self._files = {}
+        self._open_readers()
+        self._log_lengths, self._files = self.measure_logs(), {}
 
     def resume(self, remembered: Mapping[str, Any]) -> bool:
         """Continue where `remember` ended, in another process. False if changes in between may have been overwritten
         unread; then `begin`. Raises `StoreError`."""
-        self.close()
-        self._mark = read_checkpoint_mark(self._home)
-        for path in self.list_databases():
-            self._open(path)
+        self._open_readers()
         # With readers open, nobody moves a write-ahead log into its database after this look.
         databases = {path.name: _stamp(path.stat()) for path in self.list_databases()}
-        if (self._mark.decode(), databases) != (remembered["mark"], _stamps(remembered["databases"])):
+        if (self._mark.decode(), databases) != (remembered["mark"], remembered["databases"]):
             return False
-        self._log_lengths, self._files = {**remembered["logs"]}, _stamps(remembered["files"])
+        self._log_lengths, self._files = {**remembered["logs"]}, {**remembered["files"]}
         return True
 
     def remember(self) -> Mapping[str, Any] | None:
@@ -119,10 +110,13 @@ class HomeCapture:
         """Ship all files again, since a base does not contain all of them."""
         self._files = {}
 
-    def _open(self, path: Path) -> None:
-        reader = Database.open_reader(path)
-        reader.row("SELECT count(*) FROM sqlite_master")
-        self._sources[path.name] = _Source(path, reader)
+    def _open_readers(self) -> None:
+        self.close()
+        self._mark = read_checkpoint_mark(self._home)
+        for path in self.list_databases():
+            reader = Database.open_reader(path)
+            reader.row("SELECT count(*) FROM sqlite_master")
+            self._sources[path.name] = _Source(path, reader)
 
     def read(self) -> Shipment:
         """Return what changed since the last call. Raises `CaptureGap`, `StoreError`, `OSError`."""
@@ -131,8 +125,9 @@ class HomeCapture:
         if any(name not in self._sources and (self._home / name).exists() for name in BACKUP_DATABASES):
             raise CaptureGap
         databases = {name: pages for name, source in self._sources.items() if (pages := _read_pages(source))}
-        files, removed = self._read_files()
-        return Shipment(databases, dict(self._read_logs()), files, removed)
+        logs = self.read_logs(self._log_lengths)
+        self._log_lengths |= {name: start + len(data) for name, (start, data) in logs.items()}
+        return Shipment(databases, logs, *self._read_files())
 
     # ------------------------------------------------------------------------------------------------------------ files
 
@@ -140,64 +135,65 @@ class HomeCapture:
         """Return the length of each log in bytes, up to its last whole line."""
         return {name: length_of_whole_lines(path, path.stat().st_size) for name, path in self._logs()}
 
-    def list_stamps(self) -> dict[str, _Stamp]:
-        """Return the time, size and number of each file."""
-        return {
-            Path(entry.path).relative_to(self._home).as_posix(): _stamp(entry.stat()) for entry in self._list_files()
-        }
+    def list_stamps(self) -> dict[str, str]:
+        """Return the stamp of each file, which changes with it."""
+        return {name: _stamp(state) for name, state in self._list_files()}
 
     def _logs(self) -> Iterator[tuple[str, Path]]:
         for path in find_files(self._home / "log", f"*/{LOG_NAME}"):
             yield path.relative_to(self._home).as_posix(), path
 
-    def _read_logs(self) -> Iterator[tuple[str, tuple[int, bytes]]]:
+    def read_logs(self, lengths: Mapping[str, int]) -> dict[str, tuple[int, bytes]]:
+        """Return what each log has beyond a length, without a record that is still being written. Raises `CaptureGap`
+        if one is shorter."""
+        found = {}
         for name, path in self._logs():
-            start, size = self._log_lengths.get(name, 0), path.stat().st_size
+            start, size = lengths.get(name, 0), path.stat().st_size
             if size < start:
                 raise CaptureGap
-            if size == start:
-                continue
-            with path.open("rb") as file:
-                file.seek(start)
-                data = file.read(size - start)
-            # Without a record that is still being written.
-            if whole := data[: data.rfind(b"\n") + 1]:
-                self._log_lengths[name] = start + len(whole)
-                yield name, (start, whole)
+            if size > start:
+                with path.open("rb") as file:
+                    file.seek(start)
+                    data = file.read(size - start)
+                if whole := data[: data.rfind(b"\n") + 1]:
+                    found[name] = (start, whole)
+        return found
 
     def _read_files(self) -> tuple[dict[str, bytes], tuple[str, ...]]:
-        found: dict[str, _Stamp] = {}
+        found: dict[str, str] = {}
         changed: dict[str, bytes] = {}
         self.has_more, size = False, 0
-        for entry in self._list_files():
-            name = Path(entry.path).relative_to(self._home).as_posix()
+        for name, state in self._list_files():
+            found[name] = _stamp(state)
+            if found[name] == self._files.get(name):
+                continue
+            if changed and size + state.st_size > self._limits.at_once:
+                self.has_more = True
+                found[name] = self._files.get(name, "")
+                continue
             try:
-                state = entry.stat(follow_symlinks=False)
-                if state.st_size > self._limits.max_bytes and name.startswith(f"{_WORKSPACE}/"):
-                    continue
-                found[name] = _stamp(state)
-                if found[name] == self._files.get(name):
-                    continue
-                if changed and size + state.st_size > self._limits.at_once:
-                    self.has_more = True
-                    found[name] = self._files.get(name, _UNREAD)
-                    continue
-                changed[name] = _read_file(Path(entry.path), is_database=name.startswith("bridges/"))
+                changed[name] = _read_file(self._home, name)
                 size += len(changed[name])
             except FileNotFoundError:
-                found.pop(name, None)
+                del found[name]
         removed = tuple(name for name in self._files if name not in found)
         self._files = found
         return changed, removed
 
-    def _list_files(self) -> Iterator[os.DirEntry[str]]:
+    def _list_files(self) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield the files that leave the machine, by their paths in the folder."""
         wanted = {*BACKUP_FILES, *((SECRETS,) if self._limits.secrets else ())}
-        with os.scandir(self._home) as entries:
-            for entry in entries:
-                if entry.name in _FOLDERS and entry.is_dir(follow_symlinks=False):
-                    yield from _walk(entry.path)
-                elif (entry.name in wanted or fnmatch(entry.name, PLAN_FILES)) and entry.is_file(follow_symlinks=False):
-                    yield entry
+        for at, folders, names in os.walk(self._home):
+            folder = Path(at).relative_to(self._home)
+            if folder == Path():
+                folders[:] = [name for name in folders if name in _FOLDERS]
+                names = [name for name in names if name in wanted or fnmatch(name, PLAN_FILES)]
+            for name in sorted(names):
+                with suppress(FileNotFoundError):
+                    state = os.lstat(Path(at, name))
+                    is_large = _WORKSPACE in folder.parts[:1] and state.st_size > self._limits.max_bytes
+                    if stat.S_ISREG(state.st_mode) and not name.endswith(_TRANSIENT) and not is_large:
+                        yield (folder / name).as_posix(), state
 
     # ------------------------------------------------------------------------------------------------------ checkpoints
 
@@ -218,46 +214,31 @@ class HomeCapture:
 
     def count_unread(self) -> int:
         """Return the size of the write-ahead logs in bytes."""
-        return sum(_size(wal_path(path)) for path in self.list_databases())
+        return sum(path.stat().st_size for path in map(wal_path, self.list_databases()) if path.exists())
 
     def list_databases(self) -> list[Path]:
         """Return those that exist."""
         return [path for name in BACKUP_DATABASES if (path := self._home / name).is_file()]
 
 
-def give_own_time(path: Path) -> _Stamp:
+def give_own_time(path: Path) -> str:
     """Give a database a time of change that nothing else gives it, so whatever is written to it later is noticed."""
     state = path.stat()
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns - random.randrange(1, 10**9)))
     return _stamp(path.stat())
 
 
-def _stamp(state: os.stat_result) -> _Stamp:
-    return state.st_mtime_ns, state.st_size, state.st_ino
+def _stamp(state: os.stat_result) -> str:
+    """Return the time, size and number of a file."""
+    return f"{state.st_mtime_ns} {state.st_size} {state.st_ino}"
 
 
-def _stamps(remembered: Mapping[str, Sequence[int]]) -> dict[str, _Stamp]:
-    return {name: (stamp[0], stamp[1], stamp[2]) for name, stamp in remembered.items()}
-
-
-def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            listed = sorted(entries, key=lambda entry: entry.name)
-    except FileNotFoundError:
-        return
-    for entry in listed:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(entry.path)
-        elif entry.is_file(follow_symlinks=False) and not entry.name.endswith(_TRANSIENT):
-            yield entry
-
-
-def _read_file(path: Path, *, is_database: bool) -> bytes:
-    """Return the content of a file. SQLite copies a bridge's database, so that it is consistent and keeps its locks."""
-    if path.suffix != ".db" or not is_database:
-        return path.read_bytes()
-    with closing(Database.open_reader(path)) as database:
+def _read_file(home: Path, name: str) -> bytes:
+    """Return the content of a file. SQLite copies the database of a bridge, so that it is consistent and keeps its
+    locks."""
+    if not (name.startswith("bridges/") and name.endswith(".db")):
+        return (home / name).read_bytes()
+    with closing(Database.open_reader(home / name)) as database:
         return database.serialize()
 
 
@@ -284,10 +265,3 @@ def _checkpoint(source: _Source) -> DatabasePages | None:
             # A reader of an earlier state prevents a full checkpoint; the next one tries again.
             source.sealed = frames == moved == source.position.frames
     return rest
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0

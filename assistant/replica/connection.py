@@ -67,18 +67,14 @@ class PostgresSession:
         except ImportError as error:
             raise ReplicaUnavailable(f"The replica needs psycopg; {install_hint('replica')}.") from error
         self._unconfirmed = False
-        done = False
         try:
             yield await self._connected()
-            done = True
-        except (psycopg.Error, OSError) as error:
+        except BaseException as error:
+            await self.aclose()
+            if not isinstance(error, (psycopg.Error, OSError)):
+                raise
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise ReplicaUnavailable(f"The replica does not answer: {reason}") from error
-        finally:
-            if not done:
-                connection, self._connection = self._connection, None
-                if connection is not None:
-                    await connection.close()
         if self._unconfirmed:
             raise ReplicaUnavailable("The replica's standby did not confirm: its wait was cancelled.")
 

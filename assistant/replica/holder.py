@@ -1,5 +1,5 @@
-"""Identifies the data folder that owns a replica: a random name, and the epoch under which it writes. Stored in the
-folder itself; not part of backups or of the replica.
+"""Identifies the data folder that owns a replica: a random name, the epoch under which it writes, and which home of the
+replica it is. Stored in the folder itself; not part of backups or of the replica.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +21,18 @@ _REMEMBERED = "run/replica-resume.json"
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    name: str
-    epoch: int = 0
+    """A new one has a random name, and owns nothing yet."""
 
-    @classmethod
-    def new(cls) -> Holder:
-        """Return a new holder with a random name, which owns nothing yet."""
-        return cls(secrets.token_hex(16))
+    name: str = field(default_factory=lambda: secrets.token_hex(16))
+    epoch: int = 0
+    home: str = ""  # "" where an earlier version stored it
 
 
 def load_holder(home: Path) -> Holder | None:
     """Return the holder, None if the folder never owned a replica. Raises `StoreError`."""
     try:
         content = json.loads(read_own_file(home / _FILE))
-        return Holder(str(content["holder"]), int(content["epoch"]))
+        return Holder(str(content["holder"]), int(content["epoch"]), str(content.get("home", "")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -42,7 +41,7 @@ def load_holder(home: Path) -> Holder | None:
 
 def save_holder(home: Path, holder: Holder) -> None:
     """Raises `StoreError`."""
-    _save(home / _FILE, {"holder": holder.name, "epoch": holder.epoch})
+    _save(home / _FILE, {"holder": holder.name, "epoch": holder.epoch, "home": holder.home})
 
 
 def save_remembered(home: Path, remembered: Mapping[str, Any], replica: tuple[int, int, str]) -> None:

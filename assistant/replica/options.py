@@ -1,4 +1,4 @@
-"""How a data folder is replicated, and what its replicator has done."""
+"""How a data folder is replicated."""
 
 from __future__ import annotations
 
@@ -23,12 +23,3 @@ class ReplicaOptions:
     cipher: Cipher
     machine: str
     is_base_due: Callable[[datetime, datetime], bool]  # whether a base of one time is to be replaced at another
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaCounts:
-    """Since the start."""
-
-    barriers: int
-    shipments: int
-    bytes: int

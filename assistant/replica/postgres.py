@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime
+from typing import Any
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ReplicaLost
@@ -25,7 +27,6 @@ CREATE TABLE IF NOT EXISTS nocturne_homes (
     changed_at timestamptz NOT NULL DEFAULT now(),
     base bigint NOT NULL DEFAULT 0,
     base_after bigint NOT NULL DEFAULT 0,
-    base_until bigint NOT NULL DEFAULT 0,
     base_at timestamptz
 );
 CREATE TABLE IF NOT EXISTS nocturne_changes (
@@ -46,12 +47,28 @@ ALTER TABLE nocturne_changes ALTER COLUMN change SET STORAGE EXTERNAL;
 ALTER TABLE nocturne_bases ALTER COLUMN data SET STORAGE EXTERNAL
 """
 _CHANGES_AT_ONCE = 50
+# Each is one statement, and so one transaction; it changes nothing if the epoch is not the owner's.
 _SHIP = """
 WITH fence AS (
     UPDATE nocturne_homes SET sequence = sequence + 1, changed_at = now()
     WHERE home = %s AND epoch = %s AND sequence = %s RETURNING home, sequence, epoch
 )
-INSERT INTO nocturne_changes SELECT home, sequence, epoch, %s FROM fence
+INSERT INTO nocturne_changes SELECT home, sequence, epoch, %s FROM fence RETURNING sequence
+"""
+_FINISH_BASE = """
+WITH fence AS (
+    UPDATE nocturne_homes SET base = %s, base_after = %s, base_at = now()
+    WHERE home = %s AND epoch = %s RETURNING home, base, base_after
+),
+bases AS (DELETE FROM nocturne_bases b USING fence f WHERE b.home = f.home AND b.base <> f.base),
+changes AS (DELETE FROM nocturne_changes c USING fence f WHERE c.home = f.home AND c.sequence <= f.base_after)
+SELECT base FROM fence
+"""
+_DELETE = """
+WITH fence AS (DELETE FROM nocturne_homes WHERE home = %s AND epoch = %s RETURNING home, epoch),
+bases AS (DELETE FROM nocturne_bases b USING fence f WHERE b.home = f.home),
+changes AS (DELETE FROM nocturne_changes c USING fence f WHERE c.home = f.home)
+SELECT epoch FROM fence
 """
 
 
@@ -68,7 +85,6 @@ class ReplicaState:
     changed_at: datetime
     base: int  # number of the newest complete base; 0 for none
     base_after: int  # changes after this one are applied to it
-    base_until: int  # and at least those up to this one
     base_at: datetime | None
 
 
@@ -82,20 +98,19 @@ class ReplicaDatabase(PostgresSession):
     async def prepare(self) -> None:
         """Create the tables if they do not exist."""
         if not await self._value("SELECT to_regclass('nocturne_bases') IS NOT NULL"):
-            async with self._session() as connection:
-                await connection.execute(_TABLES)
+            await self._change(_TABLES)
 
     async def read_state(self) -> ReplicaState | None:
         """Return None if the replica has no such home, or no tables yet."""
         if not await self._value("SELECT to_regclass('nocturne_homes') IS NOT NULL"):
             return None
-        rows = await self._rows("SELECT * FROM nocturne_homes WHERE home = %s", (self.home,))
+        columns = ", ".join(column.name for column in fields(ReplicaState))
+        rows = await self._rows(f"SELECT {columns} FROM nocturne_homes WHERE home = %s", (self.home,))
         return ReplicaState(*rows[0]) if rows else None
 
-    async def list_standbys(self) -> list[str]:
-        """Return the server's `synchronous_standby_names` as a list of at most one entry; empty if no commit waits."""
-        names = str(await self._value("SHOW synchronous_standby_names")).strip()
-        return [names] if names else []
+    async def read_standbys(self) -> str:
+        """Return for which standbys commits wait, as in the server's settings; "" if for none."""
+        return str(await self._value("SHOW synchronous_standby_names")).strip()
 
     async def claim(self, holder: str, machine: str, epoch: int) -> int:
         """Become the owner of the replica that is at `epoch` (0: a new one); return the new epoch. Raises `ReplicaLost`
@@ -115,16 +130,20 @@ class ReplicaDatabase(PostgresSession):
     async def ship(self, epoch: int, sequence: int, change: bytes) -> None:
         """Store the change after number `sequence`. Raises `ReplicaLost` if the replica has another owner, or other
         changes, by now."""
-        if not await self._change(_SHIP, self.home, epoch, sequence, change):
-            raise await self.describe_loss()
+        await self._as_owner(_SHIP, self.home, epoch, sequence, change)
 
     async def confirm(self, epoch: int) -> int:
         """Return the number of the newest change, once it is confirmed. Raises `ReplicaLost`."""
         confirm = "UPDATE nocturne_homes SET changed_at = now() WHERE home = %s AND epoch = %s RETURNING sequence"
-        sequence = await self._value(confirm, self.home, epoch)
-        if sequence is None:
+        return int(await self._as_owner(confirm, self.home, epoch))
+
+    async def _as_owner(self, statement: str, *parameters: object) -> Any:
+        """Run a statement that returns a row while this process is the owner; return its first value. Raises
+        `ReplicaLost`."""
+        value = await self._value(statement, *parameters)
+        if value is None:
             raise await self.describe_loss()
-        return int(sequence)
+        return value
 
     async def describe_loss(self) -> ReplicaLost:
         """Return the error to raise once this process is not the owner any more: it says who is."""
@@ -145,29 +164,15 @@ class ReplicaDatabase(PostgresSession):
 
     async def store_base_part(self, epoch: int, base: int, part: int, data: bytes) -> None:
         """Store a part of a base that is not valid yet. Raises `ReplicaLost`."""
-        stored = await self._change(
-            "INSERT INTO nocturne_bases SELECT home, %s, %s, %s FROM nocturne_homes WHERE home = %s AND epoch = %s",
+        await self._as_owner(
+            "INSERT INTO nocturne_bases SELECT home, %s, %s, %s FROM nocturne_homes WHERE home = %s AND epoch = %s "
+            "RETURNING base",
             *(base, part, data, self.home, epoch),
         )
-        if not stored:
-            raise await self.describe_loss()
 
-    async def finish_base(self, epoch: int, base: int, after: int, until: int) -> None:
+    async def finish_base(self, epoch: int, base: int, after: int) -> None:
         """Make a base valid, and delete earlier ones and the changes before it. Raises `ReplicaLost`."""
-        async with self._session() as connection, connection.transaction():
-            cursor = await connection.execute(
-                "UPDATE nocturne_homes SET base = %s, base_after = %s, base_until = %s, base_at = now() "
-                "WHERE home = %s AND epoch = %s",
-                (base, after, until, self.home, epoch),
-            )
-            stored = cursor.rowcount
-            if stored:
-                await connection.execute("DELETE FROM nocturne_bases WHERE home = %s AND base <> %s", (self.home, base))
-                await connection.execute(
-                    "DELETE FROM nocturne_changes WHERE home = %s AND sequence <= %s", (self.home, after)
-                )
-        if not stored:
-            raise await self.describe_loss()
+        await self._as_owner(_FINISH_BASE, base, after, self.home, epoch)
 
     async def distrust_base(self, base: int) -> None:
         """Record that a base was found damaged: the owner's next start makes a new one."""
@@ -201,13 +206,4 @@ class ReplicaDatabase(PostgresSession):
 
     async def delete(self, epoch: int) -> None:
         """Delete the replica. Raises `ReplicaLost` if it has another owner."""
-        async with self._session() as connection, connection.transaction():
-            cursor = await connection.execute(
-                "DELETE FROM nocturne_homes WHERE home = %s AND epoch = %s", (self.home, epoch)
-            )
-            stored = cursor.rowcount
-            if stored:
-                await connection.execute("DELETE FROM nocturne_changes WHERE home = %s", (self.home,))
-                await connection.execute("DELETE FROM nocturne_bases WHERE home = %s", (self.home,))
-        if not stored:
-            raise await self.describe_loss()
+        await self._as_owner(_DELETE, self.home, epoch)

@@ -16,10 +16,11 @@ from assistant.backup.restore import BackupRestorer, RestoredHome, VerifiedBacku
 from assistant.core.backups import BackupManifest
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, ReplicaUnavailable, UsageError
-from assistant.replica.assembled import AssembledFolder, describe_assembled, find_changes
 from assistant.replica.bases import BaseStore
+from assistant.replica.capture import CaptureGap
 from assistant.replica.holder import Holder, save_holder, save_remembered
 from assistant.replica.postgres import ReplicaDatabase, ReplicaState
+from assistant.replica.restore_changes import AssembledFolder, describe_assembled, find_changes
 from assistant.replica.shipment import ChangeBytes, Cipher, apply_shipment, pack, unpack
 from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.files import WriteThrottle
@@ -68,7 +69,7 @@ class ReplicaReader:
         more. `folder` is for downloads. Raises `UsageError`, `CorruptStore`, `StoreError`."""
         self._restorer.require_free(home, force=force)
         state, size = await self._download_base(folder)
-        holder = Holder.new()
+        holder = Holder()
         epoch = await self._database.claim(holder.name, machine, state.epoch)
         # No changes are added from here on.
         if (fresh := await self.find_state()).base != state.base:
@@ -84,18 +85,18 @@ class ReplicaReader:
         restored = await asyncio.to_thread(
             self._restorer.restore_unpacked, assemble, home, now, force=force, whole=True
         )
-        save_holder(home, Holder(holder.name, epoch))
+        save_holder(home, Holder(holder.name, epoch, state.home))
         await self._keep_changes(home, assembled[0], epoch, fresh)
         return copy, restored
 
     async def _keep_changes(self, home: Path, before: AssembledFolder, epoch: int, state: ReplicaState) -> None:
         """Ship what the restore changed; if that fails, the next start makes a new base."""
-        found = await asyncio.to_thread(find_changes, home, before)
-        if found is None:
-            return
-        changes, remembered = found
-        sequence = state.sequence
-        with contextlib.suppress(ReplicaUnavailable):
+        with contextlib.suppress(ReplicaUnavailable, CaptureGap):
+            found = await asyncio.to_thread(find_changes, home, before)
+            if found is None:
+                return
+            changes, remembered = found
+            sequence = state.sequence
             if not changes.is_empty:
                 change = await asyncio.to_thread(pack, changes, self._cipher.encrypt)
                 await self._database.ship(epoch, sequence, change)
@@ -105,11 +106,11 @@ class ReplicaReader:
     async def _download_base(self, folder: Path) -> tuple[ReplicaState, int]:
         """Download the base to one file; return the state and the base's size. Raises `CorruptStore`."""
         state = await self.find_state()
-        size = 0
+        decrypt, size = self._cipher.decrypt, 0
         try:
             with (folder / "base.tar.gz").open("wb") as file:
                 async for part in self._bases.read(state.base):
-                    file.write(await self._decrypted(part))
+                    file.write(part if decrypt is None else await asyncio.to_thread(decrypt, part))
                     size += len(part)
         except CorruptStore:
             if (await self.find_state()).base == state.base:
@@ -132,10 +133,6 @@ class ReplicaReader:
             if not changes:
                 raise CorruptStore(f"The replica lacks changes after {expected}. Nothing was restored.")
         return ReplicaCopy(state, expected - state.base_after, size)
-
-    async def _decrypted(self, data: bytes) -> bytes:
-        decrypt = self._cipher.decrypt
-        return data if decrypt is None else await asyncio.to_thread(decrypt, data)
 
 
 def _assemble(folder: Path, home: Path, decrypt: ChangeBytes | None) -> BackupManifest:

@@ -15,13 +15,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from assistant.core.errors import AssistantError, ReplicaLost, ReplicaUnavailable, StoreError
+from assistant.core.errors import AssistantError, ReplicaLost, ReplicaUnavailable, StoreError, UsageError
 from assistant.core.logger import get_logger
 from assistant.core.text import pluralize
 from assistant.replica.bases import BaseStore
 from assistant.replica.capture import CaptureGap, HomeCapture
 from assistant.replica.holder import Holder, load_holder, save_holder, save_remembered, take_remembered
-from assistant.replica.options import MakeBase, ReplicaCounts, ReplicaOptions
+from assistant.replica.options import MakeBase, ReplicaOptions
 from assistant.replica.postgres import ReplicaDatabase
 from assistant.replica.shipment import Shipment, pack
 
@@ -62,7 +62,7 @@ class Replicator:
         self._base: asyncio.Task[tuple[int, int]] | None = None
         self._base_number, self._base_trouble = 0, ""
         self._look: asyncio.Task[bool] | None = None  # whether the base is where it was stored
-        self._look_at: datetime | None = None
+        self._look_at = clock() + _LOOK_FOR_BASE_EVERY
         self._removal_at: datetime | None = None  # when files of earlier bases are to be deleted
         self._base_at: datetime | None = None
         self._base_retry_at: datetime | None = None
@@ -75,7 +75,6 @@ class Replicator:
         self._is_stopping = False
         self._failures, self._at_risk = 0, 0  # tries in a row; messages that only this machine has
         self._is_behind = False  # whether nobody waits, since it did not answer in time
-        self._barriers = self._shipments = self._bytes = 0
 
     # ---------------------------------------------------------------------------------------------------------- barrier
 
@@ -83,7 +82,6 @@ class Replicator:
         """Wait until everything committed so far is in the replica. `messages`: how many are acknowledged afterwards.
         Raises `ReplicaLost`. After the timeout it raises `ReplicaUnavailable` if `on_failure` is "refuse"; otherwise it
         returns, and the status counts these messages as at risk."""
-        self._barriers += 1
         if self._lost is not None:
             raise self._lost
         refuses = self._options.on_failure == "refuse"
@@ -116,10 +114,6 @@ class Replicator:
         since = f"{self._down_since:%Y-%m-%d %H:%M} UTC"
         risk = f"{pluralize(self._at_risk, 'message')} since {since}" if self._at_risk else f"what comes since {since}"
         return [f"{self._trouble} On this machine alone: {risk}. It is tried again automatically."]
-
-    def counts(self) -> ReplicaCounts:
-        """What was sent since the start."""
-        return ReplicaCounts(self._barriers, self._shipments, self._bytes)
 
     def request_base(self) -> None:
         """Have a new base made; earlier bases, and all changes before it, are deleted afterwards."""
@@ -172,32 +166,32 @@ class Replicator:
                 async with asyncio.timeout(wait):
                     await self._wake.wait()
             self._wake.clear()
-            waiting, self._waiting = [kept for kept in self._waiting if not kept.done()], []
+            # Who calls from now on waits for the next shipment, and who is not served by this one, too.
+            self._waiting = [kept for kept in self._waiting if not kept.done()]
+            waiting = len(self._waiting)
             try:
                 whole = await self._step()
             except ReplicaLost as error:
-                self._lose(error, waiting)
+                self._lose(error)
             except (AssistantError, OSError) as error:
                 self._fail(error)
                 self._failures += 1
-                # The next attempt may succeed for these callers.
-                self._waiting = [*waiting, *self._waiting]
                 wait = min(_MAX_SECONDS_BETWEEN_TRIES, wait * 2)
                 await asyncio.sleep(_LEAST_SECONDS_BETWEEN_TRIES)
             else:
                 self._failures, wait = 0, SECONDS_BETWEEN
                 if whole:
                     self._succeed(waiting)
-                else:
-                    self._waiting = [*waiting, *self._waiting]
 
-    def _succeed(self, waiting: list[asyncio.Future[None]]) -> None:
+    def _succeed(self, waiting: int) -> None:
+        """Tell so many callers, the first ones, that the replica has everything."""
         if self._down_since is not None:
             log.info("the replica has everything", at_risk_before=self._at_risk)
         self._down_since, self._is_behind, self._at_risk, self._trouble = None, False, 0, ""
-        for kept in waiting:
+        for kept in self._waiting[:waiting]:
             if not kept.done():
                 kept.set_result(None)
+        del self._waiting[:waiting]
 
     def _fail(self, error: Exception) -> None:
         self._down_since = self._down_since or self._clock()
@@ -205,10 +199,10 @@ class Replicator:
             log.error("the replica is behind", error=str(error))
         self._trouble = str(error)
 
-    def _lose(self, error: ReplicaLost, waiting: list[asyncio.Future[None]]) -> None:
+    def _lose(self, error: ReplicaLost) -> None:
         log.error("the home was taken over", error=str(error))
         self._lost = error
-        for kept in (*waiting, *self._waiting):
+        for kept in self._waiting:
             if not kept.done():
                 kept.set_exception(error)
 
@@ -217,8 +211,14 @@ class Replicator:
     async def _claim(self) -> Holder:
         if self._holder is not None:
             return self._holder
+        known = load_holder(self._home)
+        if known is not None and known.home not in ("", self._database.home):
+            raise UsageError(
+                f"This data folder is {known.home!r} in the replica, and replica.home_name is {self._database.home!r}. "
+                f"Nothing was started; set it to {known.home!r}, or make a new copy after `assistant replica detach`."
+            )
         await self._database.prepare()
-        state, known = await self._database.read_state(), load_holder(self._home)
+        state = await self._database.read_state()
         if state is not None and (known is None or known.name != state.holder):
             if known is None:
                 raise ReplicaLost(
@@ -226,12 +226,12 @@ class Replicator:
                     "replica.home_name."
                 )
             raise await self._database.describe_loss()
-        holder = known or Holder.new()
+        holder = known or Holder()
         # Saved before the database stores it: after a crash in between, this folder is still the owner.
         save_holder(self._home, holder)
         epoch = await self._database.claim(holder.name, self._options.machine, state.epoch if state else 0)
         self._sequence = state.sequence if state else 0
-        self._holder = Holder(holder.name, epoch)
+        self._holder = Holder(holder.name, epoch, self._database.home)
         save_holder(self._home, self._holder)
         return self._holder
 
@@ -269,7 +269,6 @@ class Replicator:
         if remembered and is_there and await asyncio.to_thread(self._capture.resume, remembered):
             self._is_reading, self._base_wanted = True, state.sequence - state.base_after > _MANY_CHANGES
             self._base_at, self._base_number = state.base_at, state.base
-            self._look_at = self._clock() + _LOOK_FOR_BASE_EVERY
             log.info("the replica continues", base=state.base)
 
     async def _remember(self) -> None:
@@ -302,8 +301,7 @@ class Replicator:
             await self._database.ship(holder.epoch, self._sequence, self._queue[0])
             self._is_uncertain = False
             self._sequence += 1
-            self._shipments += 1
-            self._bytes += len(self._queue.popleft())
+            self._queue.popleft()
 
     async def _start_over(self, why: str = "A new whole copy is being made for the replica.") -> None:
         """Begin again with a new base: the changes in the replica do not lead to the current state."""
@@ -328,8 +326,7 @@ class Replicator:
             elif not look.result():
                 await self._start_over("The whole copy is gone from where it was stored. A new one is made.")
         now = self._clock()
-        is_time = self._base_at is not None and (self._look_at is None or now >= self._look_at)
-        if is_time and not self._look and not self._base:
+        if self._base_at is not None and now >= self._look_at and not self._look and not self._base:
             self._look_at = now + _LOOK_FOR_BASE_EVERY
             self._look = asyncio.create_task(self._bases.is_current(self._base_number), name="replica look")
             self._look.add_done_callback(lambda _: self._wake.set())
@@ -368,7 +365,7 @@ class Replicator:
         try:
             base, after = task.result()
             holder = await self._claim()
-            await self._database.finish_base(holder.epoch, base, after, self._sequence)
+            await self._database.finish_base(holder.epoch, base, after)
         except BaseException as error:
             self._base_wanted = True
             if self._base_at is None:
@@ -380,7 +377,6 @@ class Replicator:
             self._base_trouble = f"The replica got no new whole copy: {error} It is tried again automatically."
             return
         self._base_at, self._base_retry_at, self._base_trouble = self._clock(), None, ""
-        self._look_at = self._base_at + _LOOK_FOR_BASE_EVERY
         self._base_number, self._removal_at = base, self._base_at
         log.info("the replica has a new base", base=base)
 

@@ -33,7 +33,12 @@ class _FleetCollector(Collector):
             "host_up", "Whether a host was seen within a lease.", "host", ((h.host, h.is_alive) for h in hosts)
         )
         yield _gauge("host_homes", "Homes that a host has.", "host", ((h.host, h.homes) for h in hosts))
-        yield _gauge("home_epoch", "How often a host took a home.", "home", ((h.home, h.epoch) for h in homes))
+        yield _gauge(
+            "home_epoch",
+            "How often a host took a home, be it to ask its networks.",
+            "home",
+            ((h.home, h.epoch) for h in homes),
+        )
         running = [home for home in homes if home.is_held]
         memory = ((home.home, home.memory_bytes) for home in running)
         yield _gauge("home_memory_bytes", "Memory of a home's processes, of what is shared its part.", "home", memory)

@@ -8,17 +8,16 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NoReturn
 
-from assistant.core.bridge_api import NETWORK_NAMES
+from assistant.core.bridge_api import NETWORK_NAMES, Bridge, PollableBridge
 from assistant.core.calendar import next_time_of_day
 from assistant.core.errors import StoreError
 from assistant.core.logger import get_logger
-from assistant.service.idle_note import IdleNote, write_idle_note
+from assistant.service.idle_note import IdleNote, IdleOptions, write_idle_note
 from assistant.wire.app import App
 from assistant.wire.stores import build_lateness_policy
 
 log = get_logger()
 
-_MOST_SECONDS_BETWEEN_LOOKS, _LOOKS = 5.0, 10
 # What has no time of its own, such as the removal of old files, is done at least so often.
 _LONGEST_SLEEP = timedelta(days=1)
 # A start takes some seconds.
@@ -28,13 +27,14 @@ _PAUSE, _FIRST_PAUSE = timedelta(seconds=10), timedelta(minutes=1)
 
 
 class IdleWatch:
-    """A daemon is needed while something runs or waits, somebody is connected or asked within `minutes`, something is
-    due within them, or a bridge is on, which has to listen."""
+    """A daemon is needed while something runs or waits, somebody is connected or asked within the minutes of the
+    options, something is due within them, or a bridge is on that has to listen: all but those that are polled while the
+    daemon does not run."""
 
-    def __init__(self, app: App, minutes: float) -> None:
-        self._app = app
+    def __init__(self, app: App, options: IdleOptions) -> None:
+        self._app, self._options = app, options
         self._home = app.settings.home.path
-        self._for = timedelta(minutes=minutes)
+        self._for = timedelta(minutes=options.minutes)
         self._needed_at = self._now()
         self._next_due: datetime | None = None
         self._has_looked, self._was_used = False, False  # since the start
@@ -44,7 +44,7 @@ class IdleWatch:
         """Write the note and keep it current, until cancelled. A failure leaves the last note, and is logged."""
         write_idle_note(self._home, os.getpid(), None)
         while True:
-            await asyncio.sleep(min(_MOST_SECONDS_BETWEEN_LOOKS, self._for.total_seconds() / _LOOKS))
+            await asyncio.sleep(self._options.look_seconds)
             try:
                 self._note(self._find_note())
             except (StoreError, OSError) as error:
@@ -71,7 +71,8 @@ class IdleWatch:
         due = longest if next_due is None else min(longest, next_due - _AHEAD)
         lasts = unused >= self._for and due - now >= self._for
         pause = _PAUSE if self._was_used else _FIRST_PAUSE
-        return IdleNote(due, lasts) if lasts or (unused >= pause and due - now >= _PAUSE) else None
+        note = IdleNote(due, lasts, polls=bool(self._networks()))
+        return note if lasts or (unused >= pause and due - now >= _PAUSE) else None
 
     def _note(self, note: IdleNote | None) -> None:
         if note == self._noted:
@@ -101,8 +102,9 @@ class IdleWatch:
         app = self._app
         turns = app.running_turns
         return (
-            any(getattr(app.settings.values, name).enabled for name in NETWORK_NAMES)
+            not all(self._options.polled and isinstance(bridge, PollableBridge) for bridge in self._networks())
             or bool(turns.unsaved or turns.backoff.sessions or turns.waiting_sessions())
+            or app.stores.requests.has_unanswered()
             or app.sleep.scheduler.is_asleep()
             or app.backup_scheduler.is_running()
             or app.erasure.is_running()
@@ -110,6 +112,11 @@ class IdleWatch:
             or app.inbound.is_running()
             or (app.replica is not None and bool(app.replica.find_problems()))
         )
+
+    def _networks(self) -> list[Bridge]:
+        """Return those that are on."""
+        states, bridges = self._app.dispatcher.bridge_states(), self._app.dispatcher.bridges
+        return [bridges[name] for name in NETWORK_NAMES if name in bridges and states[name]["state"] != "paused"]
 
     def _now(self) -> datetime:
         now: datetime = self._app.base.clock()

@@ -15,6 +15,7 @@ import pytest
 from assistant.core.errors import UsageError
 from assistant.fleet.router import FleetRouter
 from assistant.fleet.tables import FleetTables, HomePlace, Quota
+from assistant.service.idle_note import IdleNote
 from tests.support.command_line import FinishedCommand, run_in_process
 from tests.support.fleet_tables import hosts, server, url
 
@@ -120,7 +121,7 @@ async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_
     first, second = hosts
     assert await _take(first, "alice", "m1", "p1", "a") == 1
     in_an_hour = datetime.now(UTC) + timedelta(hours=1)
-    await first.mark_asleep({"alice": (1, in_an_hour)}, "p1")
+    await first.mark_asleep({"alice": (1, IdleNote(in_an_hour, lasts=True, polls=False))}, "p1", 60.0)
     # Routers send it nothing from now on; its host stops it and then gives it up.
     place = (await second.find_places(["alice", "bob"]))["alice"]
     assert (place.address, place.is_asleep) == ("", True)
@@ -135,7 +136,7 @@ async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_
     held = (await second.renew("m2", "p2"))["alice"]
     assert not held.is_asleep and held.quota == Quota()
     # One that is woken before it has stopped stays.
-    await second.mark_asleep({"alice": (2, in_an_hour)}, "p2")
+    await second.mark_asleep({"alice": (2, IdleNote(in_an_hour, lasts=True, polls=False))}, "p2", 60.0)
     await first.wake(["alice"])
     assert not (await second.renew("m2", "p2"))["alice"].is_asleep
     # A folder beyond its quota: it stops, and no host takes it until it may use more.
@@ -148,6 +149,33 @@ async def test_a_home_that_sleeps_is_taken_when_it_is_due_or_woken_first_by_the_
     assert await second.find_free("m2") == ["alice"] and await first.find_free("m1") == []
 
 
+async def test_the_networks_of_a_home_that_sleeps_are_asked_by_one_host_at_a_time_while_it_sleeps_on(
+    hosts: tuple[FleetTables, FleetTables], url: str
+) -> None:
+    first, second = hosts
+    assert await _take(first, "alice", "m1", "p1", "a") == 1
+    in_an_hour = datetime.now(UTC) + timedelta(hours=1)
+    await first.mark_asleep({"alice": (1, IdleNote(in_an_hour, lasts=True, polls=True))}, "p1", 60.0)
+    assert await first.release({"alice": 1}, "p1", 60.0) and await first.find_free("m1") == []
+    for epoch in (2, 3):
+        _let_lapse(url, "homes", "poll_at", 61)
+        assert await first.find_free("m1") == ["alice"] and await second.find_free("m2") == []
+        held = (await first.take({"alice": "a"}, "m1", "p1"))["alice"]
+        assert (held.epoch, held.is_asleep) == (epoch, True)
+        assert (await second.find_places(["alice"]))["alice"].is_asleep
+        if epoch == 2:
+            assert await first.release({"alice": 2}, "p1", 60.0) and await first.find_free("m1") == []
+    assert [home.asleep_until for home in await first.list_homes()] == [in_an_hour]
+    # The host is lost while it asks: another one does.
+    _let_lapse(url)
+    await first.withdraw("m1")
+    assert (await second.take({"alice": "b"}, "m2", "p2"))["alice"].is_asleep
+    # Whoever wakes it meanwhile waits until that is over.
+    await first.wake(["alice"])
+    assert not (await second.renew("m2", "p2"))["alice"].is_asleep
+    assert await second.release({"alice": 4}, "p2", 60.0) and await second.find_free("m2") == ["alice"]
+
+
 async def test_of_homes_that_wait_the_longest_is_first_and_those_of_a_lost_host_do_not_wait_for_ever(
     hosts: tuple[FleetTables, FleetTables], url: str
 ) -> None:
@@ -158,7 +186,7 @@ async def test_of_homes_that_wait_the_longest_is_first_and_those_of_a_lost_host_
     await second.announce("m2", "10.0.0.2")
     for tables, home, host in ((second, "alice", "m2"), (first, "bob", "m1"), (first, "carol", "m1")):
         assert await _take(tables, home, host, f"{home}'s", "a") == 1
-        await tables.mark_asleep({home: (1, in_an_hour)}, f"{home}'s")
+        await tables.mark_asleep({home: (1, IdleNote(in_an_hour, lasts=True, polls=False))}, f"{home}'s", 60.0)
         assert await tables.release({home: 1}, f"{home}'s")
     await second.withdraw("m2")
     # Whoever was used last but is woken first comes first; the folder of alice is elsewhere.

@@ -24,15 +24,28 @@ from assistant.fleet.host import STARTS_AT_ONCE, FleetHost, HostOptions
 from assistant.fleet.tables import FleetTables
 from assistant.replica.holder import Holder, save_holder
 from assistant.replica.postgres import ReplicaDatabase
-from assistant.service.idle_note import IdleNote, read_idle_note, write_idle_note
+from assistant.service.idle_note import EXIT_NO_NEWS, IdleNote, IdleOptions, read_idle_note, write_idle_note
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
+from assistant.store.database import Database
+from assistant.store.home.inventory import SCRIPT_DB
+from assistant.store.schema.migrations import script_migrations
+from assistant.store.script.inbox import BridgeStates
+from assistant.store.script.outbox import insert_outgoing
 from assistant.wire.idle import IdleWatch
+from assistant.wire.poll import has_news
+from tests.support.command_line import TELEGRAM_SET_UP
 from tests.support.fleet_tables import hosts, server, url
+from tests.support.inbound import outgoing_message
+from tests.support.networks.telegram import TelegramNetwork, open_telegram_network
 from tests.support.postgres import Postgres
 from tests.support.running_app import run_app
 from tests.support.scripted import owner_message
 from tests.support.wire import SOCKET, Wire
 
 __all__ = ["hosts", "server", "url"]
+
+_NEVER, _IDLE = IdleOptions(0.0, polled=False), IdleOptions(0.001, polled=True)
 
 
 async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(tmp_path: Path, url: str) -> None:
@@ -54,7 +67,8 @@ async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(
         return process
 
     options = HostOptions(
-        *("m1", tmp_path, "127.0.0.1", 20_000, homes, lambda home, folder, port, quota: {"folder": str(folder)}, 0.0)
+        *("m1", tmp_path, "127.0.0.1", 20_000, homes, lambda home, folder, port, quota: {"folder": str(folder)}),
+        *(_NEVER, 0.0),
     )
     stop = asyncio.Event()
     running = asyncio.create_task(FleetHost(tables, options, partial(ReplicaDatabase, url), start).run(stop))
@@ -92,7 +106,7 @@ async def test_of_many_homes_that_are_due_at_once_a_host_starts_a_few_at_a_time(
 async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_this_lasts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assistant.wire.idle._MOST_SECONDS_BETWEEN_LOOKS", 0.01)
+    monkeypatch.setattr("assistant.service.idle_note._MOST_SECONDS_BETWEEN_LOOKS", 0.01)
     now, looks = datetime.now(UTC), itertools.count()
     home = tmp_path / "home"
 
@@ -101,7 +115,7 @@ async def test_a_home_notes_that_nobody_uses_it_for_some_seconds_and_then_that_t
         return now
 
     async with run_app(home, "Hello.", now=clock, ASSISTANT_SLEEP__AT="") as running:
-        watch = IdleWatch(running.app, 5.0)
+        watch = IdleWatch(running.app, IdleOptions(5.0, polled=True))
         watching = asyncio.create_task(watch.run())
 
         async def wait_for(lasts: bool | None, passes: timedelta = timedelta()) -> None:
@@ -154,7 +168,7 @@ async def test_leases_are_renewed_while_homes_are_measured_on_a_disk_that_does_n
             row: tuple[int, datetime] | None = connection.execute(query).fetchone()
         return row
 
-    options = HostOptions("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda *_: {}, 0.0)
+    options = HostOptions("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda *_: {}, _NEVER, 0.0)
     running = asyncio.create_task(FleetHost(hosts[0], options, partial(ReplicaDatabase, url), start).run(stop))
     while not measuring.is_set() or (before := read_lease()) is None:
         await asyncio.sleep(0.01)
@@ -168,7 +182,7 @@ async def test_leases_are_renewed_while_homes_are_measured_on_a_disk_that_does_n
     await running
 
 
-def _serve_until_asked(folder: Path, *, lasts: bool, leaves_something: bool = False) -> None:
+def _serve_until_asked(folder: Path, *, lasts: bool, polls: bool = False, leaves_something: bool = False) -> None:
     """A home that nobody has used for some seconds, or for long (`lasts`)."""
     in_a_day = datetime.now(UTC) + timedelta(days=1)
 
@@ -179,7 +193,7 @@ def _serve_until_asked(folder: Path, *, lasts: bool, leaves_something: bool = Fa
 
     signal.signal(signal.SIGTERM, stop)
     (folder / "run").mkdir(parents=True, exist_ok=True)
-    write_idle_note(folder, os.getpid(), IdleNote(in_a_day, lasts))
+    write_idle_note(folder, os.getpid(), IdleNote(in_a_day, lasts, polls))
     (folder / "run" / "control.sock").touch()
     time.sleep(600)
 
@@ -198,7 +212,7 @@ async def test_a_home_that_stops_before_it_has_done_all_that_it_accepted_is_star
         return process
 
     options = HostOptions(
-        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, 15.0)
+        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, _IDLE, 0.0)
     )
     running = asyncio.create_task(FleetHost(hosts[0], options, partial(ReplicaDatabase, url), start).run(stop))
     while len(started) < 2 or (await hosts[1].list_homes())[0].is_held:
@@ -208,6 +222,60 @@ async def test_a_home_that_stops_before_it_has_done_all_that_it_accepted_is_star
     assert (await hosts[1].list_homes())[0].asleep_until is not None and len(started) == 2
     stop.set()
     await running
+
+
+async def test_a_home_whose_networks_are_polled_runs_only_when_they_have_something(
+    hosts: tuple[FleetTables, FleetTables], tmp_path: Path, url: str
+) -> None:
+    stop, started, was_awake = asyncio.Event(), list[str](), 0
+
+    def start(environment: Mapping[str, str], commands: Sequence[Sequence[str]], memory_bytes: int) -> BaseProcess:
+        started.append(" ".join(commands[-1]))
+        serve = partial(_serve_until_asked, Path(environment["folder"]), lasts=True, polls=True)
+        # The first two polls find nothing.
+        process = multiprocessing.get_context("fork").Process(
+            target=partial(sys.exit, EXIT_NO_NEWS) if len(started) in (2, 3) else serve
+        )
+        process.start()
+        return process
+
+    options = HostOptions(
+        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, _IDLE, 0.1)
+    )
+    running = asyncio.create_task(FleetHost(hosts[0], options, partial(ReplicaDatabase, url), start).run(stop))
+    while len(started) < 4 or (await hosts[1].list_homes())[0].asleep_until is not None:
+        if 2 <= len(started) < 4:
+            was_awake += (await hosts[1].list_homes())[0].asleep_until is None and len(started) < 4
+        await asyncio.sleep(0.01)
+        assert not running.done()
+    serve = "run --note-idle 0.001 --polled"
+    assert started == [serve, *[f"{serve} --if-news"] * 3] and not was_awake
+    stop.set()
+    await running
+
+
+async def test_a_network_that_does_not_answer_starts_a_home_only_if_that_lasts_and_what_waits_to_be_sent_once_it_does(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "run").mkdir()
+    database = Database.open(tmp_path / SCRIPT_DB, script_migrations, datetime.now(UTC))
+
+    async def poll(url: str) -> bool:
+        where = {"ASSISTANT_TELEGRAM__BASE_URL": url, "ASSISTANT_TELEGRAM__TOKEN": server.token}
+        return await has_news(load_settings(Home(tmp_path), {**TELEGRAM_SET_UP, **where}, ring=None))
+
+    async with open_telegram_network() as network:
+        assert isinstance(network, TelegramNetwork)
+        server = network.server
+        assert [await poll("http://127.0.0.1:9") for _ in range(11)] == [False] * 9 + [True, False]
+        assert not await poll(server.url)
+        with database.write() as db:
+            insert_outgoing(db, [outgoing_message("1", "telegram")], datetime.now(UTC))
+        assert not await poll("http://127.0.0.1:9") and await poll(server.url)
+        BridgeStates(database).set_paused("telegram", True)
+        await network.say("owner", "hello")
+        assert not await poll(server.url)
+    database.close()
 
 
 async def test_a_host_that_is_full_stops_a_home_that_nobody_uses_for_one_that_waits(
@@ -224,7 +292,7 @@ async def test_a_host_that_is_full_stops_a_home_that_nobody_uses_for_one_that_wa
         return process
 
     options = HostOptions(
-        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, 15.0)
+        *("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda home, folder, port, quota: {"folder": str(folder)}, _IDLE, 0.0)
     )
     await tables.add("bob")
     running = asyncio.create_task(FleetHost(tables, options, partial(ReplicaDatabase, url), start).run(stop))
@@ -257,7 +325,7 @@ async def test_a_home_that_a_host_cannot_restore_goes_back_to_the_one_that_has_i
             process.start()
             return process
 
-        options = HostOptions(name, tmp_path / name, "127.0.0.1", 20_000, 10, lambda *_: {}, 0.0)
+        options = HostOptions(name, tmp_path / name, "127.0.0.1", 20_000, 10, lambda *_: {}, _NEVER, 0.0)
         return FleetHost(tables, options, partial(ReplicaDatabase, url), start)
 
     running = [asyncio.create_task(host("m2", hosts[1]).run(stop))]
@@ -289,7 +357,7 @@ async def test_a_host_waits_for_a_server_that_does_not_answer_yet_and_again_when
         await waiting
         await there.aclose()
     (tmp_path / SOCKET).unlink(missing_ok=True)
-    options = HostOptions("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda *_: {}, 0.0)
+    options = HostOptions("m1", tmp_path, "127.0.0.1", 20_000, 1, lambda *_: {}, _NEVER, 0.0)
     host = FleetHost(there, options, partial(ReplicaDatabase, url), lambda *_: pytest.fail("there are no homes"))
     running = asyncio.create_task(host.run(stop))
     with capture_logs() as logs:

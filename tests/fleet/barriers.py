@@ -15,8 +15,10 @@ import os
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 from assistant.replica.postgres import ReplicaDatabase
+from assistant.replica.service import Replicator
 from tests.fleet.pictures import draw_lines
 from tests.support.postgres import run_postgres_pair
 from tests.support.replicated import replicated, replicator
@@ -50,17 +52,22 @@ async def _measure_servers(url: str, homes: int) -> list[float]:
 
 async def _measure_home(url: str) -> tuple[list[float], float]:
     """Return how long a home's barrier took after each message, and how many barriers there were for each."""
-    waits = []
-    with TemporaryDirectory() as folder:
+    waits, barriers, wait = [], 0, Replicator.barrier
+
+    async def count(replicator: Replicator, messages: int = 0) -> None:
+        nonlocal barriers
+        barriers += 1
+        await wait(replicator, messages)
+
+    with TemporaryDirectory() as folder, patch.object(Replicator, "barrier", count):
         async with replicated(Path(folder) / "home", url, *["Noted."] * _MESSAGES) as running:
             await replicator(running).barrier()
-            before = replicator(running).counts().barriers
+            barriers = 0
             for number in range(_MESSAGES):
                 begun = time.monotonic()
                 await running.say(f"message {number}")
                 waits.append(time.monotonic() - begun)
                 await running.wait_idle()
-            barriers = replicator(running).counts().barriers - before
     return sorted(waits), barriers / _MESSAGES
 
 

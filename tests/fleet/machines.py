@@ -170,7 +170,9 @@ class Machines:
 
 
 @contextmanager
-def run_machines(hosts: int, homes: int, *, small_disks: bool = False) -> Iterator[Machines]:
+def run_machines(
+    hosts: int, homes: int, *, small_disks: bool = False, host_options: tuple[str, ...] = ()
+) -> Iterator[Machines]:
     """The fleet, with homes that answer. `small_disks`: of hosts and servers, to be filled, where that is possible."""
     disk = small_disk if small_disks and can_mount() else lambda folder: nullcontext()
     with (
@@ -183,8 +185,10 @@ def run_machines(hosts: int, homes: int, *, small_disks: bool = False) -> Iterat
             (Path(folder) / f"m{number}").mkdir()
             disks.enter_context(disk(Path(folder) / f"m{number}"))
         try:
-            for name in (*ROUTERS, *(f"m{number}" for number in range(1, hosts + 1))):
+            for name in ROUTERS:
                 machines.start(name)
+            for number in range(1, hosts + 1):
+                machines.start(f"m{number}", *host_options)
             machines.wait_until_held()
             machines.wait_until_answered()
             yield machines

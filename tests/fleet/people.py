@@ -20,9 +20,9 @@ _PAGE = 1000
 class Person(Thread):
     """Says one thing after the other to a home; one that was not accepted is said again, with the same id."""
 
-    def __init__(self, machines: Machines, home: str) -> None:
+    def __init__(self, machines: Machines, home: str, session: str = "main") -> None:
         super().__init__(name=home, daemon=True)
-        self.home = home
+        self.home, self._session = home, session
         self.acknowledged: list[str] = []
         self.acknowledged_at: list[float] = []  # by the monotonic clock
         self.refusals: Counter[str] = Counter()  # answers other than 202, and broken connections
@@ -46,10 +46,11 @@ class Person(Thread):
 
     def _say(self, clients: Iterator[httpx.Client], number: int) -> None:
         text = f"remember that parcel {number} of {self.home} is in the hall"
+        message = {"text": text, "external_id": f"{self.home}-{number}", "session": self._session}
         begun = time.monotonic()
         while True:
             try:
-                answer = next(clients).post("/v1/messages", json={"text": text, "external_id": f"{self.home}-{number}"})
+                answer = next(clients).post("/v1/messages", json=message)
                 if answer.status_code == 202:
                     break
                 self.refusals[str(answer.status_code)] += 1

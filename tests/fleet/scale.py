@@ -40,14 +40,17 @@ class Parts:
     messages: int = 6  # in a conversation
     conversation_minutes: float = 8.0
     reminders: float = 1.0  # that wake a home, a day
-    bridge_share: float = 0.0  # of the homes, which always run
+    bridge_share: float = 0.0  # of the homes, which always run: they have Discord or Slack
+    poll_share: float = 0.0  # of the homes, whose networks are asked while they sleep: Telegram, Matrix, mail
+    poll_seconds: float = 60.0
+    poll_cpu_seconds: float = 0.1
     idle_minutes: float = 15.0
     night_minutes: float = 2.0  # that a nightly sleep takes
     night_spread_minutes: float = 180.0  # over which the nights of the homes begin
     memory_mb: float = 85.0  # of a home that runs
-    start_cpu_seconds: float = 1.5
-    message_cpu_seconds: float = 0.1  # without the model, which is elsewhere
-    night_cpu_seconds: float = 8.0
+    startcpu_seconds: float = 1.5
+    messagecpu_seconds: float = 0.1  # without the model, which is elsewhere
+    nightcpu_seconds: float = 8.0
     barriers: float = 3.0  # for each message
     barriers_a_second: float = 1_200.0  # of one pair of servers
     connections_a_pair: int = 2_000  # of PostgreSQL; a home that runs has one
@@ -70,6 +73,7 @@ class Peaks:
     starts: float  # a second
     cores: float
     messages: float  # a second
+    polls: float  # a second
 
 
 def simulate(parts: Parts, seed: int = 1) -> Peaks:
@@ -83,22 +87,25 @@ def simulate(parts: Parts, seed: int = 1) -> Peaks:
             for _ in range(parts.messages):
                 at = int(begin + chance.random() * parts.conversation_minutes) % _DAY
                 messages[at] += 1
-                cpu[at] += parts.message_cpu_seconds
+                cpu[at] += parts.messagecpu_seconds
         spans += [(begin, begin + parts.idle_minutes) for begin in _draw_times(chance, parts.reminders)]
         night = 3.5 * 60 + chance.random() * parts.night_spread_minutes
         spans.append((night, night + parts.night_minutes + parts.idle_minutes))
-        cpu[int(night) % _DAY] += parts.night_cpu_seconds
+        cpu[int(night) % _DAY] += parts.nightcpu_seconds
         for begin, end in _merge(spans):
             first, last = int(begin), min(_DAY, math.ceil(end))
             changes[first] += 1
             changes[last] -= 1
             starts[first] += 1
-            cpu[first] += parts.start_cpu_seconds
+            cpu[first] += parts.startcpu_seconds
     running, most = 0.0, 0.0
     for change in changes:
         running += change
         most = max(most, running)
-    return Peaks(round(most), max(starts[1:]) / 60, max(cpu[1:]) / 60, max(messages) / 60)
+    # As if all of them slept.
+    polls = parts.homes * parts.poll_share / parts.poll_seconds
+    cores = max(cpu[1:]) / 60 + polls * parts.poll_cpu_seconds
+    return Peaks(round(most), max(starts[1:]) / 60, cores, max(messages) / 60, polls)
 
 
 def _draw_times(chance: random.Random, each_day: float) -> list[float]:
@@ -143,6 +150,7 @@ def describe(parts: Parts, peaks: Peaks) -> list[str]:
         f"starts a second, at most     {peaks.starts:.1f}",
         f"cores, at most               {peaks.cores:.1f}",
         f"messages a second, at most   {peaks.messages:.1f}",
+        f"polls a second, at most      {peaks.polls:.0f}",
         f"barriers a second, at most   {barriers:.0f} of {parts.barriers_a_second:,.0f} of one pair",
         f"connections, at most         {connections:,} of {parts.connections_a_pair:,} of one pair",
         f"whole copies, at most        {peaks.starts * parts.replica_mb:.0f} MB a second, if each start makes one",
@@ -157,9 +165,10 @@ def describe(parts: Parts, peaks: Peaks) -> list[str]:
 
 def measure(homes: int) -> list[str]:
     """Measure what a home takes on this machine: memory, a start, a message, its folder."""
-    with run_machines(1, homes) as machines:
+    # None is stopped meanwhile, and there is room for all.
+    with run_machines(1, homes, host_options=("--idle", "0", "--most", str(homes))) as machines:
         folders = [machines.folder / "m1" / home for home in machines.homes]
-        started = _total(folders, _cpu_seconds)
+        started = _total(folders, cpu_seconds)
         people = [Person(machines, home) for home in machines.homes]
         for person in people:
             person.start()
@@ -169,7 +178,7 @@ def measure(homes: int) -> list[str]:
             person.leave()
         time.sleep(5)
         count = sum(len(person.acknowledged) for person in people)
-        answered = _total(folders, _cpu_seconds)
+        answered = _total(folders, cpu_seconds)
         memory = _total(folders, measure_memory)
         own, mapped = (_total(folders, partial(_read_memory, names=names)) for names in (_OWN, ("Rss:",)))
         sizes = sum(map(measure_folder, folders))
@@ -197,7 +206,7 @@ def _read_memory(process: int, names: tuple[str, ...]) -> int:
     return own + sum(_read_memory(child, names) for child in children)
 
 
-def _cpu_seconds(process: int) -> float:
+def cpu_seconds(process: int) -> float:
     """Of the process and the children that it has waited for."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

@@ -114,8 +114,11 @@ def _copy_folder(source: Path, target: Path) -> None:
     remembered: dict[str, Any] = json.loads(note.read_text())
     for kind in ("databases", "files"):
         for name, stamp in remembered[kind].items():
-            remembered[kind][name] = [*stamp[:2], (target / name).stat().st_ino]
+            time_and_size = stamp.rpartition(" ")[0]
+            remembered[kind][name] = f"{time_and_size} {(target / name).stat().st_ino}"
     note.write_text(json.dumps(remembered))
+    owner = target / "run" / "replica.json"
+    owner.write_text(json.dumps({**json.loads(owner.read_text()), "home": target.name}))
 
 
 async def _say_to_all(machines: Machines, names: list[str]) -> list[float]:

@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from assistant.service.home_lock import lock_holder
+from tests.strict.telegram_people import OWNER
 from tests.support.command_line import (
     TIMEOUT_SECONDS,
     FinishedCommand,
@@ -27,6 +28,7 @@ from tests.support.command_line import (
     run_in_process,
 )
 from tests.support.postgres import PostgresPair, run_postgres_pair
+from tests.support.telegram_bridge import ThreadedTelegram
 from tests.support.web_api import make_certificate
 from tests.support.writer import Writer
 
@@ -37,6 +39,12 @@ TOKEN = "a token of the fleet in this test"
 def pair() -> Iterator[PostgresPair]:
     with run_postgres_pair() as servers:
         yield servers
+
+
+@pytest.fixture
+def telegram() -> Iterator[ThreadedTelegram]:
+    with ThreadedTelegram() as server:
+        yield server
 
 
 class HostProcess:
@@ -229,14 +237,19 @@ def test_a_home_moves_and_a_host_that_was_frozen_acknowledges_nothing_any_more(
 
 @pytest.mark.timeout(300)
 def test_a_home_that_nobody_needs_is_stopped_and_woken_for_a_reminder_and_for_a_message(
-    tmp_path: Path, pair: PostgresPair
+    tmp_path: Path, pair: PostgresPair, telegram: ThreadedTelegram
 ) -> None:
     fleet = Fleet(tmp_path, pair.new_database())
+    of_telegram = {"ASSISTANT_TELEGRAM__TOKEN": telegram.token, "ASSISTANT_TELEGRAM__BASE_URL": telegram.url}
+    of_telegram["ASSISTANT_TELEGRAM__ENABLED"] = "true"
+    linked = run_in_process(tmp_path / "m1" / "alice", "people", "link", "telegram", str(OWNER), **of_telegram)
+    assert linked.returncode == 0, linked.err
+    fleet.settings |= of_telegram
     made, key = map(str, make_certificate(tmp_path, "m1"))
     fleet.settings |= {"ASSISTANT_SLEEP__NAP_MINUTES": "0", "ASSISTANT_SLEEP__AT": ""}
     fleet.settings |= {"ASSISTANT_WEB__CERTIFICATE": made, "ASSISTANT_WEB__CERTIFICATE_KEY": key}
     with (
-        fleet.host("m1", "--idle", "0.02") as host,
+        fleet.host("m1", "--idle", "0.02", "--poll", "3") as host,
         fleet.router("--ca", made) as client_of,
         client_of("alice") as client,
     ):
@@ -251,11 +264,19 @@ def test_a_home_that_nobody_needs_is_stopped_and_woken_for_a_reminder_and_for_a_
         asleep = fleet.state_of("alice")["asleep_until"]
         # It wakes by itself, in time.
         host.wait_for("took a home")
-        assert datetime.fromisoformat(asleep) < datetime.now(UTC)
+        assert asleep is None or datetime.fromisoformat(asleep) < datetime.now(UTC)
         host.wait_for("released a home")
         assert fleet.said("m1", "verify").returncode == 0
         history = client.get("/v1/messages?session=main").text
         assert "Reminder: water the fern" in history and "late" not in history
+        host.wait_for("released a home")
+        # What somebody writes to it on Telegram waits there until its host asks, and is answered once.
+        before = len(telegram.texts())
+        telegram.say("what time is it?")
+        assert len(telegram.wait_until(lambda texts: len(texts) > before)) == before + 1
+        host.wait_for("released a home")
+        history = fleet.said("m1", "log", "--json", "--limit", "1000").out
+        assert history.count("what time is it?") == 1 and len(telegram.texts()) == before + 1
         assert host.stop() == 0
 
 

@@ -74,7 +74,7 @@ _OWN_FILES = {
     "assistant/models/offline/order_spelling.py",
     "assistant/models/offline/parse.py",
     "assistant/models/prices.py",
-    "assistant/replica/assembled.py",
+    "assistant/replica/restore_changes.py",
     "assistant/replica/bases.py",
     "assistant/replica/capture.py",
     "assistant/replica/holder.py",

@@ -115,10 +115,8 @@ class MailBridge:
     async def _run(self, thread: ImapThread, inbound: InboundPort) -> None:
         validity, newest = await thread.run(_open)
         position = inbound.load_position(self.name)
-        known, _, number = position.partition(":")
-        if known == str(validity) and number.isdecimal():
-            last = int(number)
-        else:
+        last = _last_uid(position, validity)
+        if last is None:
             # A new mailbox, or one with new UIDs: read unread mails. The position changes only when all are received.
             last = await self._receive_unread(thread, inbound, newest, position)
             inbound.save_position(self.name, f"{validity}:{last}")
@@ -127,6 +125,16 @@ class MailBridge:
             uids = await self._wait_for_news(thread, last)
             await self._receive_all(thread, inbound, {uid: f"{validity}:{uid}" for uid in uids})
             last = max([last, *uids])
+
+    async def has_news(self, position: str) -> bool:
+        """As the port says."""
+
+        def search(connection: ImapConnection) -> bool:
+            last = _last_uid(position, connection.select(FOLDER))
+            return last is None or bool(connection.newer_than(last))
+
+        with _as_bridge_errors():
+            return await run_imap(self._account.imap, search, self._seconds)
 
     async def _receive_unread(self, thread: ImapThread, inbound: InboundPort, newest: int, position: str) -> int:
         """Receive unread mails and return the UID of the newest mail."""
@@ -276,6 +284,12 @@ def _open(connection: ImapConnection) -> tuple[int, int]:
     """Return the UIDVALIDITY of the mailbox, and its newest UID."""
     connection.open()
     return connection.select(FOLDER, writes=True), connection.newest()
+
+
+def _last_uid(position: str, validity: int) -> int | None:
+    """Return the UID up to which mails were received; None if the mailbox is new, or has new UIDs."""
+    known, _, last = position.partition(":")
+    return int(last) if known == str(validity) and last.isdecimal() else None
 
 
 def _head_of(raw: bytes) -> bytes:

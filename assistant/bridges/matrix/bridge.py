@@ -21,7 +21,7 @@ from assistant.bridges.matrix.client import MatrixClient
 from assistant.bridges.matrix.cross_signing import is_device_verified, sign_device
 from assistant.bridges.matrix.drafts import MatrixDrafts
 from assistant.bridges.matrix.events import SyncPosition
-from assistant.bridges.matrix.receiver import MatrixReceiver
+from assistant.bridges.matrix.receiver import MatrixReceiver, has_events_since
 from assistant.core.bridge_api import BridgeCapabilities, DeviceLogin, InboundPort, OutgoingPart, TurnEvent
 from assistant.core.errors import BridgeError
 from assistant.core.text import beside_loop
@@ -91,6 +91,15 @@ class MatrixBridge:
         await MatrixReceiver(
             client, inbound, self._drafts, self._note_moved_rooms, self._invites, self._is_owners
         ).run()
+
+    async def has_news(self, position: str) -> bool:
+        """As the port says: keys of encrypted rooms stay on the server until a later position is requested."""
+        since = SyncPosition.parse(position).since
+        client = self._restore_session(MatrixClient(self._homeserver, None))
+        try:
+            return not since or await has_events_since(client, since)
+        finally:
+            await client.close()
 
     async def send(self, part: OutgoingPart) -> None:
         """As the port says. The first text of an answer replaces the draft of its turn, if there is one."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
+from urllib.parse import urlencode
 
 from nio import Event, MatrixRoom, MegolmEvent
 from nio.api import MessageDirection
@@ -33,7 +35,7 @@ from assistant.core.notices import NoticeKind
 log = get_logger()
 
 _BRIDGE = "matrix"
-_POLL_MILLISECONDS = 30_000
+_POLL_MILLISECONDS, _QUICK_POLL_MILLISECONDS = 30_000, 1_000
 _PAGE_SIZE = 100
 # Maximum number of pages read per room after a downtime.
 _MAX_PAGES = 100
@@ -140,11 +142,12 @@ class MatrixReceiver:
     # ------------------------------------------------------------------------------------------------------------ rooms
 
     async def _handle_room(self, room: MatrixRoom, info: RoomInfo, since: str) -> bool:
-        """Pass on the messages of a room. Returns whether anything there was not the assistant's own."""
+        """Pass on the messages of a room. Returns whether anything there was not, or may not be, the
+        assistant's own."""
         events = list(info.timeline.events)
         if info.timeline.limited and not self._joins(events):
             events = [*await self._read_gap(room.room_id, info.timeline.prev_batch or "", since), *events]
-        has_news = False
+        has_news = bool(info.timeline.limited)
         for event in self._said_while_joined(events):
             if event.sender == self._client.user_id:
                 self._position = self._position.after_own_event(event.source, self._target_of(room, event.source))
@@ -328,6 +331,21 @@ class MatrixReceiver:
                 await self._client.send_message(unread.room, notice, form.notice_transaction_id("key", unread.session))
             except BridgeError as error:
                 log.warning("the notice about a missing key could not be sent", room=unread.room, error=str(error))
+
+
+async def has_events_since(client: MatrixClient, since: str) -> bool:
+    """Return whether a sync would have anything that is not our own. Raises `BridgeError`."""
+    # Varied as the first sync of a run, so that no earlier answer is repeated.
+    wait = random.randrange(1, _QUICK_POLL_MILLISECONDS)
+    options = {"since": since, "timeout": wait, "filter": json.dumps(_FILTER), "set_presence": "offline"}
+    synced = await client.request_json("GET", f"{form.api_path('sync')}?{urlencode(options)}")
+    rooms = synced.get("rooms", {})
+    timelines = [room.get("timeline", {}) for room in rooms.get("join", {}).values()]
+    senders = {event.get("sender") for timeline in timelines for event in timeline.get("events", ())}
+    is_limited = any(timeline.get("limited") for timeline in timelines)
+    return bool(
+        is_limited or rooms.get("invite") or synced.get("to_device", {}).get("events") or senders - {client.user_id}
+    )
 
 
 def _has_joined(change: tuple[str, str]) -> bool:

@@ -126,8 +126,7 @@ class TelegramBridge:
         """As the port says. The position is the offset of the next update; an update is acknowledged by asking for
         later ones, after it is stored."""
         me = await self._whoami()
-        position = inbound.load_position(self.name)
-        offset = int(position) if position.isdecimal() else 0
+        offset = _offset_of(inbound.load_position(self.name))
         # The first request does not wait for new updates.
         updates = await self._api.get_updates(offset, 0)
         inbound.mark_connected(self.name)
@@ -143,6 +142,10 @@ class TelegramBridge:
                 updates = await self._api.get_updates(offset, self._poll_seconds)
         finally:
             self._running = False
+
+    async def has_news(self, position: str) -> bool:
+        """As the port says: updates stay until later ones are requested."""
+        return bool(await self._api.get_updates(_offset_of(position), 0))
 
     async def _receive_update(self, inbound: InboundPort, raw: dict[str, Any], me: User) -> None:
         position = str(raw["update_id"] + 1)
@@ -297,6 +300,10 @@ class TelegramBridge:
         chat, thread = parse_target(target)
         with self._api.as_bridge_errors():
             await self._api.bot.send_message_draft(chat, number, replace_surrogates(text), message_thread_id=thread)
+
+
+def _offset_of(position: str) -> int:
+    return int(position) if position.isdecimal() else 0
 
 
 def _room_of(chat: Chat) -> tuple[str | None, str]:

@@ -44,15 +44,10 @@ def find_changes(home: Path, before: AssembledFolder) -> tuple[Shipment, Mapping
     if paths.keys() != before.pages.keys() or any(wal_path(path).exists() for path in paths.values()):
         return None
     databases = {name: pages for name, path in paths.items() if (pages := _find_changed(path, before.pages[name]))}
-    logs, lengths = {}, capture.measure_logs()
-    for name, length in lengths.items():
-        with (home / name).open("rb") as file:
-            start = file.seek(before.logs.get(name, 0))
-            if tail := file.read(max(0, length - start)):
-                logs[name] = (start, tail)
+    changes = Shipment(databases, capture.read_logs(before.logs))
     stamps = {name: give_own_time(path) for name, path in paths.items()}
-    remembered = {"mark": "", "databases": stamps, "logs": lengths, "files": before.files}
-    return Shipment(databases, logs), remembered
+    remembered = {"mark": "", "databases": stamps, "logs": capture.measure_logs(), "files": before.files}
+    return changes, remembered
 
 
 def _find_changed(path: Path, before: bytes) -> DatabasePages | None:
