@@ -28,6 +28,7 @@ from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.quoting import (
     NOTE_TAG,
     escape_own_tags,
+    is_sendable_json,
     quote_in_tag,
     quote_speaker,
     replace_unsendable,
@@ -172,8 +173,10 @@ def _with(message: Message, content: str, calls: tuple[ToolCall, ...]) -> Messag
 def _safe_calls(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
     if not calls:
         return calls
-    cleaned = tuple(ToolCall(call.id, call.name, replace_unsendable_in_json(call.arguments)) for call in calls)
-    return calls if cleaned == calls else cleaned
+    # Most are: those of a whole conversation are looked at before each call of the model.
+    if all(is_sendable_json(call.arguments) for call in calls):
+        return calls
+    return tuple(ToolCall(call.id, call.name, replace_unsendable_in_json(call.arguments)) for call in calls)
 
 
 def _note(notes: list[str]) -> Message:

@@ -35,7 +35,9 @@ def find_untrusted(
     kinds += [MEMORY] if memory else []
     kinds += [PINS] if any(role != "user" for role, _ in pins) else []
     for message in messages:
-        kinds += _kinds(message, silent_tools)
+        # Most are what the model said itself.
+        if message.role != "assistant" or message.metadata:
+            kinds += _kinds(message, silent_tools)
     return tuple(dict.fromkeys(kinds))
 
 

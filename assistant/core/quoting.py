@@ -73,6 +73,22 @@ def replace_unsendable(text: str) -> str:
     return text
 
 
+def is_sendable_json(value: Any) -> bool:
+    """Return whether `replace_unsendable_in_json` would change nothing."""
+    # Loops, and the types that JSON is read as: much faster than what takes any.
+    kind = type(value)
+    if kind is str:
+        return replace_unsendable(value) is value
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str or replace_unsendable(key) is not key or not is_sendable_json(item):
+                return False
+        return True
+    if kind is list:
+        return all(is_sendable_json(item) for item in value)
+    return value is None or kind in (int, float, bool)
+
+
 def replace_unsendable_in_json(value: Any) -> Any:
     """Apply `replace_unsendable` to all strings of a JSON value, including keys."""
     if isinstance(value, str):

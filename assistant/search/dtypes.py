@@ -100,9 +100,9 @@ def occurrences_of(rows: NDArray[np.void]) -> Occurrences:
 
 MOST_TIMES = 256
 """A unit has a stem less often than this."""
-# The occurrences of a rarer stem are joined with those of others, so that the cost of a search depends on how many
-# there are and not on how many stems. Of the common stems of a large collection there may be millions: they are looked
-# at one stem after another, some at a time, since what is computed takes several times their memory.
+# The occurrences of stems of at most so many sources are joined, so that the cost of a search depends on how many there
+# are and not on how many stems. Of the common stems of a large collection there may be millions: they are loaded one
+# stem after another, and summed some at a time, since what is computed takes several times their memory.
 _JOINED = 4_096
 _SUMMED_AT_ONCE = 1 << 16
 
@@ -110,13 +110,19 @@ _SUMMED_AT_ONCE = 1 << 16
 class TermOccurrences:
     """The occurrences of several stems."""
 
-    def __init__(self, found: Sequence[Occurrences]) -> None:
-        self._found = found
-        rare = [row for row, one in enumerate(found) if len(one.units) <= _JOINED]
-        self._common = [row for row, one in enumerate(found) if len(one.units) > _JOINED]
-        self._rows = np.repeat(np.array(rare, np.intp), [len(found[row].units) for row in rare])
-        self._units = np.concatenate([np.zeros(0, np.int32), *(found[row].units for row in rare)])
-        self._counts = np.concatenate([np.zeros(0, np.uint8), *(found[row].counts for row in rare)])
+    def __init__(
+        self, stems: Sequence[str], sources: Sequence[int], load: Callable[[Sequence[str]], list[Occurrences]]
+    ) -> None:
+        """`sources`: how many have each stem. `load` returns the occurrences of each of some stems, and remembers those
+        that it returned last."""
+        self._stems = stems
+        self._load = load
+        rare = [row for row, count in enumerate(sources) if count <= _JOINED]
+        self._common = [row for row, count in enumerate(sources) if count > _JOINED]
+        found = load([stems[row] for row in rare])
+        self._rows = np.repeat(np.array(rare, np.intp), [len(one.units) for one in found])
+        self._units = np.concatenate([np.zeros(0, np.int32), *(one.units for one in found)])
+        self._counts = np.concatenate([np.zeros(0, np.uint8), *(one.counts for one in found)])
 
     def sum_weights(self, weights: Floats, count: int) -> Floats:
         """Return for each of `count` units the sum of what its stems are worth: `weights` (stems, MOST_TIMES) by how
@@ -124,27 +130,32 @@ class TermOccurrences:
         summed = np.zeros(count, np.float32)
         np.add.at(summed, self._units, weights[self._rows, self._counts])
         for row in self._common:
-            one, worth = self._found[row], weights[row]
-            for start in range(0, len(one.units) if worth.any() else 0, _SUMMED_AT_ONCE):
-                some = slice(start, start + _SUMMED_AT_ONCE)
-                summed[one.units[some]] += worth[one.counts[some]]
+            if weights[row].any():
+                _add_weights(summed, self._load([self._stems[row]])[0], weights[row])
         return summed
 
     def counts_in(self, units: Ints) -> Floats:
         """Return (stems, n) how often each of these units (numbers in order, not negative) contains each stem."""
-        counts = np.zeros((len(self._found), len(units)), np.float32)
+        counts = np.zeros((len(self._stems), len(units)), np.float32)
         if not len(units):
             return counts
         wanted = units.astype(np.int32)
         places = np.minimum(np.searchsorted(wanted, self._units), len(units) - 1)
         has = np.flatnonzero(wanted[places] == self._units)
         counts[self._rows[has], places[has]] = self._counts[has]
-        for row in self._common:
-            many = self._found[row]
+        # Those that were summed last are still in memory.
+        for row in reversed(self._common):
+            (many,) = self._load([self._stems[row]])
             places = np.minimum(np.searchsorted(many.units, wanted), len(many.units) - 1)
             has = np.flatnonzero(many.units[places] == wanted)
             counts[row, has] = many.counts[places[has]]
         return counts
+
+
+def _add_weights(summed: Floats, found: Occurrences, worth: Floats) -> None:
+    for start in range(0, len(found.units), _SUMMED_AT_ONCE):
+        some = slice(start, start + _SUMMED_AT_ONCE)
+        summed[found.units[some]] += worth[found.counts[some]]
 
 
 def epoch_second(moment: datetime) -> int:

@@ -129,8 +129,8 @@ class SearchEngine:
         vectors = dict(zip(parsed.words, of_words, strict=True))
         terms = self._terms(parsed, vectors)
         centred = self._centred(plain)
-        found = TermOccurrences(self.index.occurrences_of(terms))
         sources = {stem: self.index.source_count_of(stem) for stem in terms}
+        found = TermOccurrences(list(terms), list(sources.values()), self.index.occurrences_of)
         is_small = bool(np.count_nonzero(allowed) <= self._limits.small_collection)
         candidates = np.flatnonzero(allowed) if is_small else self._candidates(terms, sources, found, allowed, centred)
         if not len(candidates):

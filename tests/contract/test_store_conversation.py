@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -190,6 +191,21 @@ def test_tool_rounds_are_logged_and_end_their_runs(home: StoreHome) -> None:
     assert [run.state for run in home.conversation.list_tool_runs(turn)] == ["done"]
     assert [message.role for message in home.conversation.turn_messages(turn)] == ["user", "assistant", "tool"]
     assert home.conversation.turn_messages(turn)[1].tool_calls == call.tool_calls
+
+
+def test_the_messages_of_a_turn_are_those_of_its_view_and_are_not_read_for_each_step(home: StoreHome) -> None:
+    turn = home.begin_turn("look")
+    call, result = tool_round()
+    home.conversation.record_messages(turn, [call], NOW)
+    home.conversation.record_messages(turn, [result], NOW)
+    view = home.conversation.load_view("main").messages
+    statements: list[str] = []
+    home.db._connection.set_trace_callback(statements.append)
+    assert all(map(operator.is_, home.conversation.turn_messages(turn), view))
+    home.db._connection.set_trace_callback(None)
+    assert not [sql for sql in statements if "FROM conversation_history" in sql]
+    home.restart()
+    assert home.conversation.turn_messages(turn) == view
 
 
 def test_a_long_tool_result_is_whole_in_the_log_and_cut_in_the_view(home: StoreHome) -> None:

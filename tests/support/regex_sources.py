@@ -36,13 +36,16 @@ class Expression:
         return re.compile(self.pattern, self.flags)
 
 
+_MEM0_FOLDER = tempfile.TemporaryDirectory(prefix="mem0-")
+
+
 @functools.cache
 def find_expressions() -> list[Expression]:
     """All of the program, each once by pattern and way of asking."""
     found: dict[tuple[str | bytes, int], list[Expression]] = {}
     # What Mem0 reads when it is imported: as in the child process, it calls nobody and writes nothing elsewhere.
     os.environ.setdefault("MEM0_TELEMETRY", "False")
-    os.environ.setdefault("MEM0_DIR", tempfile.mkdtemp(prefix="mem0-"))
+    os.environ.setdefault("MEM0_DIR", _MEM0_FOLDER.name)
     modules = [importlib.import_module(name) for name in _module_names()]
     methods = _Methods([Path(module.__file__ or "") for module in modules])
     for module in modules:

@@ -18,6 +18,7 @@ from assistant.context.normalise import (
 from assistant.context.structure import newest_request_index
 from assistant.core.messages import Media, Message, ToolCall
 from assistant.core.model_api import ModelRequest
+from assistant.core.quoting import replace_unsendable_in_json
 from assistant.models import anthropic_format, openai_format
 from tests.strict.validate import RequestLimits, validate_chat, validate_messages
 from tests.support.conversation_strategies import MODEL, PICTURE, signed
@@ -209,6 +210,24 @@ def test_what_no_request_can_carry_is_replaced() -> None:
     sent = accepted(rows)
     assert [m.content for m in sent] == ["a\ufffdb😀\ufffd", "c\ufffd", "\ufffd"]
     assert sent[1].tool_calls[0].arguments == {"text": "\ufffd\ufffd", "list": ["\ufffd", 1, {"\ufffd": None}]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_clean"),
+    [
+        ({"path": "ä", "deep": [{"n": 1.5, "none": None, "on": True}]}, True),
+        ({"path": "a\0b"}, False),
+        ({"deep": [{"text": "half \ud83d"}]}, False),
+        ({"nu\0l": 1}, False),
+    ],
+)
+def test_calls_are_passed_on_as_they_are_unless_a_request_could_not_carry_them(
+    arguments: dict[str, object], is_clean: bool
+) -> None:
+    call = ToolCall("a", "read_file", arguments)
+    sent = normalise([user(), Message("assistant", "", tool_calls=(call,)), result("a")])[1].tool_calls[0]
+    assert (sent is call) == is_clean
+    assert sent.arguments == replace_unsendable_in_json(arguments)
 
 
 def test_rows_that_need_no_change_are_passed_on_as_they_are() -> None:

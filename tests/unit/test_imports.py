@@ -83,10 +83,10 @@ def test_what_few_letters_say_is_no_large_automaton() -> None:
     assert not found
 
 
-def test_the_child_of_semantic_memory_loads_no_client_of_a_server_and_no_telemetry() -> None:
+def test_the_child_of_semantic_memory_loads_no_client_of_a_server_and_no_telemetry(tmp_path: Path) -> None:
     """Loading them took four fifths of its start and two thirds of its memory."""
     code = (
-        "import os, sys, tempfile\nos.environ.update(MEM0_TELEMETRY='False', MEM0_DIR=tempfile.mkdtemp())\n"
+        f"import os, sys\nos.environ.update(MEM0_TELEMETRY='False', MEM0_DIR={str(tmp_path)!r})\n"
         "import assistant.mem0.adapter\nprint(*sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -34,7 +34,8 @@ def test_joined_occurrences_count_what_each_stem_has() -> None:
         units = np.sort(chance.choice(10_000, size, replace=False)).astype(np.int32)
         found.append(Occurrences(units, chance.integers(1, 9, size).astype(np.uint8)))
     wanted = np.sort(chance.choice(10_000, 500, replace=False)).astype(np.intp)
-    terms = TermOccurrences(found)
+    stems, sources = list(map(str, range(len(found)))), [len(one.units) for one in found]
+    terms = TermOccurrences(stems, sources, lambda some: [found[int(stem)] for stem in some])
     counts = terms.counts_in(wanted)
     by_unit = [dict(zip(one.units.tolist(), one.counts.tolist(), strict=True)) for one in found]
     assert counts.tolist() == [[own.get(unit, 0.0) for unit in wanted.tolist()] for own in by_unit]
@@ -44,4 +45,4 @@ def test_joined_occurrences_count_what_each_stem_has() -> None:
         for unit in wanted.tolist()
     ]
     assert terms.sum_weights(weights, 10_000)[wanted].tolist() == pytest.approx(summed)
-    assert TermOccurrences([]).counts_in(wanted).shape == (0, 500)
+    assert TermOccurrences([], [], lambda some: []).counts_in(wanted).shape == (0, 500)

@@ -116,7 +116,11 @@ class Views:
 
     def messages_in_view(self, session: Session, message_ids: Sequence[int]) -> dict[int, Message]:
         """Return those of the messages that are in the view, by id."""
-        return {row["message_id"]: message_of_view_row(row) for row in self.rows_in_view(session, message_ids)}
+        view = self.read(session.key)
+        if view.generation != session.generation:
+            return {row["message_id"]: message_of_view_row(row) for row in self.rows_in_view(session, message_ids)}
+        wanted = set(message_ids)
+        return {message.id: message for message in view.messages if message.id in wanted}
 
     def rows_in_view(self, session: Session, message_ids: Sequence[int]) -> list[Row]:
         """Return the rows of those of the messages that are in the view."""

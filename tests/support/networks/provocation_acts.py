@@ -41,7 +41,8 @@ async def command(it: ConformanceApp, *lines: str) -> None:
 
 # --------------------------------------------------------------------------------------------------------- MCP servers
 
-_DESCRIPTION = Path(tempfile.mkdtemp(prefix="mcp-notes-")) / "description"
+_FOLDER = tempfile.TemporaryDirectory(prefix="mcp-notes-")
+_DESCRIPTION = Path(_FOLDER.name) / "description"
 _MCP_ARGUMENTS = ["-S", str(Path(__file__).parents[1] / "bare_mcp_server.py"), "well", str(_DESCRIPTION)]
 # As a variable of the environment has it.
 MCP_SERVERS = f'{{ notes = {{ command = "{sys.executable}", args = {json.dumps(_MCP_ARGUMENTS)} }} }}'
