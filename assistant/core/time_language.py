@@ -249,7 +249,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # durations
     (
         "before",
-        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag davor|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
+        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag (?:davor|vor)|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
     ),
     ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici|de aqui a) {SPOKEN_LENGTH}\b"),
     (
@@ -278,7 +278,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "clock",
-        rf"\b(?:{GLUE}){{0,4}}(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {_MINUTES}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas|cosas))",
+        rf"\b(?:{GLUE}){{0,4}}(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {_MINUTES}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas|cosas)| (?:alarmas?|avisos?|citas?|tareas?|listas?|notas?|pastillas?|llamadas?|reuniones|recordatorios?)\b)",
     ),
     ("clock", rf"\b(?:{GLUE}){{0,4}}(?P<hour6>{H}) (?P<and6>y media|y cuarto|menos cuarto)\b"),
     (
@@ -287,7 +287,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "clock",
-        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour7>\d{{1,2}})[:h](?P<minute7>[0-5]\d)(?!\d)(?: ?(?:uhr|h|horas|o'?clock)\b)?(?P<ap7> ?{AP})?",
+        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour7>\d{{1,2}})[:h](?P<minute7>[0-5]\d)(?!\d)(?:-?ish\b)?(?: ?(?:uhr|h|horas|o'?clock)\b)?(?P<ap7> ?{AP})?",
     ),
     ("clock", rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour8>{H}) ?(?P<ap8>{AP})"),
     (
@@ -390,4 +390,19 @@ CORRECTED = lazy_regex(
     r"|wait|espera|attends|warte|doesn'?t work(?: for me)?|won'?t work|is no good|do it|geht (?:doch )?nicht|passt (?:mir )?nicht"
     r"|(?:ca )?(?:ne )?(?:va|marche|m'arrange) pas|no (?:me )?(?:viene|va) bien|no puedo|actually|rather|lieber|plutot|i mean|i meant|ich mein\w*|je veux dire|quiero decir|eigentlich"
     r"|doch|make (?:it|that)|(?:I|i)|mein(?:e|te)? ich|finalement)[\s,.…-]*)+$"
+)
+# What a day stands behind on which something that repeats ends: "until Friday", "bis zum 20.", "jusqu'à la fin du mois".
+UNTIL = lazy_regex(
+    r"\b(?:(?:only|just|up|nur|noch|seulement|juste|solo|solamente|and|und|et|y) )*"
+    r"(?:until|till|til|to(?= the end)|through|bis|jusqu'?(?: ?(?:a|au|aux|en))?|hasta)(?![\w-])"
+    r"(?:\s+(?:einschliesslich|einschl\.|and including|the|zum|den|dem|der|le|la|el|los|al|a|au|including))*\s*"
+)
+# How long something repeats: "for two weeks", "zwei Wochen lang", "pendant 10 jours", "los próximos 5 días".
+_LONG_UNIT = "|".join(UNITS[name] for name in ("days", "weeks", "months"))
+_COMING = r"(?:next|nachsten|kommenden|prochain(?:e?s)?|proximos|proximas)"
+FOR_SO_LONG = lazy_regex(
+    rf"\b(?:for|over|pendant|durant|durante|por|fur)(?: (?:the|die|les|los|las))?(?: {_COMING})? (?P<long>{N})(?: {_COMING})? (?P<longunit>{_LONG_UNIT})\b"
+    rf"|\b(?:the|die|in den|les|los|las) {_COMING} (?P<long2>{N}) (?P<longunit2>{_LONG_UNIT})\b"
+    rf"|\bles (?P<long3>{N}) {_COMING} (?P<longunit3>{_LONG_UNIT})\b"
+    rf"|\b(?P<long4>{N}) (?P<longunit4>{_LONG_UNIT}) (?:lang|long)\b"
 )

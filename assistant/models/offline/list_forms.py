@@ -26,11 +26,6 @@ _HEADS_TODO = lazy_regex(
     r"|sachen|dinge)"
     r"(?: (?:left to do|to do|a faire|por hacer|zu tun|zu erledigen))? ?: ?\S"
 )
-# Nothing here copies or joins lists.
-_COPIES = lazy_regex(
-    r"^(?:please |bitte )?(?:copy|duplicate|merge|combine|kopier\w*|duplizier\w*|copie[rz]?|fusionne\w*|copia\w*"
-    r"|duplica\w*)\b"
-)
 # "Add another milk"
 _ADDS_ANOTHER = lazy_regex(
     r"^(?:please |pls |and |also )*add (?:another|one more|some more|more|an extra) (?!time|minute|hour)\w"
@@ -60,11 +55,6 @@ _PUT_ON_LIST = lazy_regex(
 def heads_todo(text: str) -> bool:
     """Whether a thing to do stands behind "todo:", "add:" or the like."""
     return _HEADS_TODO.match(fold(text)) is not None
-
-
-def copies_list(text: str) -> bool:
-    """Whether a list is to be copied or joined with another."""
-    return _COPIES.match(fold(text)) is not None and any(list_names(text))
 
 
 def puts_on_list(text: str) -> bool:

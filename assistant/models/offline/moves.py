@@ -17,6 +17,7 @@ from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
 from assistant.models.offline.changes import for_each, not_done, on_days, rule_without_days, skip_one
 from assistant.models.offline.cues import fold, says
+from assistant.models.offline.ends import end_of, ended_rule
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words, words_of
 from assistant.models.offline.plans import (
@@ -63,7 +64,7 @@ _NOT_ONE = lazy_regex(
     re.IGNORECASE,
 )
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
-NO_END = "I can't end a reminder on a day that is still to come, so nothing is changed; say when it is to stop"
+NO_END = "I don't understand on which day it is to end, so nothing is changed; name the day, as in \"only until Friday\""
 _ABOUT_THEN = 90  # minutes
 # What was not at night is not moved into it by an hour that may be of the afternoon.
 _NIGHT_ENDS = 5
@@ -106,6 +107,8 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return ask_which(found)
     if says("once_only", fold(text)) and len(found) == 1 and found[0].often and not times.has_clock:
         return (yield from call_tool("change_reminder", id=found[0].id, repeat="once"))
+    if len(found) == 1 and found[0].often and (ended := ended_rule(text, found[0], now)) is not None:
+        return (yield from call_tool("change_reminder", id=found[0].id, **ended))
     if ends_some_day(text) and len(found) == 1 and found[0].often:
         return f"{NO_END}: {describe_item(found[0])}"
     if len(found) == 1 and (left := rule_without_days(found[0], times, fold(text))):
@@ -260,6 +263,7 @@ def _set(item: ListedItem, at: datetime, has_clock: bool, rule: str) -> Plan:
         due = at.strftime(MOMENT if has_clock else "%Y-%m-%d")
         return describe_todos((yield from call_tool("manage_todo_list", action="edit", ids=[item.id], due=due)))
     if rule:
+        rule = rule if "UNTIL" in rule else f"{rule}{end_of(item)}"
         return (yield from call_tool("change_reminder", id=item.id, when=at.strftime(MOMENT), repeat=rule))
     return (yield from call_tool("change_reminder", id=item.id, when=at.strftime(MOMENT)))
 

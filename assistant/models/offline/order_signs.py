@@ -17,6 +17,7 @@ from assistant.models.offline.lists import names_list
 from assistant.models.offline.matching import subject_words
 from assistant.models.offline.mood import has_others_do, is_order, tells_without_subject
 from assistant.models.offline.remark_forms import has_enough
+from assistant.models.offline.whole_lists import plan_for_whole_list
 
 # From this chance on, a sentence is a statement for sure; from the second on, it may be one.
 SURE = 0.93
@@ -224,6 +225,8 @@ def may_be_order(text: str) -> bool:
     folded = fold(text)
     if says("resembles", folded):
         return False
+    if plan_for_whole_list(text) is not None:
+        return True
     if says_any(("bare_done", "not_first", "leaves_out", "days_until", "arithmetic", "summarises"), folded):
         return True
     if tells_without_subject(text) or has_others_do(text) or has_enough(text):

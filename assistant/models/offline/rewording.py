@@ -246,7 +246,8 @@ def _swapped(plain: str, folded: str, item: ListedItem) -> str:
             words = words[:-1]
         if words:
             return f"{item.text[:place]}{' '.join(words)}{item.text[place + len(match['old']) :]}"
-    if _CONTRAST.search(folded) and not find_times(plain).pieces and (new := _other_words(plain, folded, item)):
+    says_when = find_times(plain).pieces or find_length(folded)
+    if _CONTRAST.search(folded) and not says_when and (new := _other_words(plain, folded, item)):
         return new
     for pattern in _SWAPS:
         for match in pattern.finditer(folded):

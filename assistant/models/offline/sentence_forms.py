@@ -15,7 +15,7 @@ from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.changes import says_whole_list_done
 from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
-from assistant.models.offline.list_forms import copies_list, heads_list, heads_todo, is_for_list, puts_on_list
+from assistant.models.offline.list_forms import heads_list, heads_todo, is_for_list, puts_on_list
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
 from assistant.models.offline.mood import has_others_do, tells_without_subject
@@ -134,7 +134,7 @@ def _intent_at_once(it: _Sentence) -> str:
         it.likeliest == "ask" and tells_of_past_day(it.text)
     ):
         return "statement"
-    if _is_beyond(it.folded) or copies_list(it.text) or (says("summarises", it.folded) and not it.times.of_kind("day")):
+    if _is_beyond(it.folded) or (says("summarises", it.folded) and not it.times.of_kind("day")):
         return "cannot"
     if asks_what_is_left(it.text):
         return "ask"
