@@ -364,6 +364,10 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         r"\b(?:by |at |on |am |zum |bis (?:zum )?|a |para |pour )?(?:the |le |el )?(?:letzten tag (?:des|im|dieses) monats?|dernier jour (?:du|de ce) mois|ultimo dia (?:del|de este) mes|last day of this month|end of (?:the |this )?month|month(?:'s)? end|monatsende|ende (?:des )?monats?|monatsletzten|(?:la )?fin (?:du|de) mois|(?:final|fin(?:es)?) de mes)\b",
     ),
     (
+        "next_week_end",
+        rf"\b{GLUE}{{0,4}}(?:la )?(?:end of next week|ende (?:der )?(?:nachste[rn]|kommende[rn]) woche|fin de (?:la )?semaine prochaine|final(?:es)? de (?:la )?(?:semana (?:que|q) viene|proxima semana))\b",
+    ),
+    (
         "span",
         rf"\b{GLUE}{{0,4}}(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana (?:que|q) viene|(?:la )?proxima semana)|(?P<thisweek>(?:the )?end of (?:the|this) week|ende (?:der|dieser) woche|(?:la )?fin de (?:la|cette) semaine|final(?:es)? de (?:la |esta )?semana|(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
     ),

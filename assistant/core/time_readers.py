@@ -342,6 +342,7 @@ READERS = {
     "dotted": _read_date,
     "slash": _read_slash,
     "relative": _read_relative,
+    "next_week_end": lambda match: TimePiece("day", match.start(), match.end(), weekday=4, part="nextweek"),
     "weekday": _read_weekday,
     "part": _read_part,
     "span": _read_span,

@@ -78,6 +78,12 @@ _ANOTHER = lazy_regex(
 _RINGS_AT_END = lazy_regex(
     r"(?:^|(?<= ))(?:(?:to )?(?:go(?:es)? off|ring|sound)|klingel[nt]+|lautet|sonner?|suen[ea])[\s.!]*$"
 )
+# A day that is over; "yesterday's report" and "die Rechnung von gestern" are things of it.
+_PAST_DAY = lazy_regex(
+    r"(?<!\bfrom )(?<!\bof )(?<!\bvon )(?<!\bvom )(?<!\bde )(?<!\bd')\b(?:yesterday(?!'s)|last night|gestern(?! abend)"
+    r"|gestern abend|vorgestern|avant-hier|ayer|anteayer|anoche|hier(?= (?:a \d|soir|matin|apres|vers)))\b"
+)
+_IS_PAST = "That time has passed, so nothing is set. Say one that is still to come: remind me to … tomorrow at 9."
 _AT_WHICH_HOURS = "At what times? Nothing is set yet. Say them: remind me every day at 9 and at 18 to …"
 _FOR_HOW_LONG = "For how long? Nothing is set yet. Say it with the time: set a timer for 10 minutes."
 _FOR_WHEN = "For when? Nothing is set yet. Say it with the time: set an alarm for 7 tomorrow."
@@ -98,6 +104,8 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     rings = wakes or says("timer", folded)
     if says("times_a_day", folded) and not find_times(text).of_kind("clock", "part"):
         return _AT_WHICH_HOURS
+    if _PAST_DAY.search(folded) and not find_times(text).of_kind("day", "delta", "repeat"):
+        return _IS_PAST
     text = read_cues().patterns["times_a_day"].sub("every day", text)
     for what, when in _reminders_in(text):
         if rings and not when:
@@ -127,6 +135,8 @@ def _again(text: str, items: Sequence[ListedItem], context: PlanContext) -> dict
     is_more = says("again", folded) or says("sense_more", folded) or SAME_AGAIN.search(folded)
     if context.now is None or not times.pieces or not is_more:
         return None
+    if says("snooze", folded) and not content_words(text):
+        return None  # "not now, tell me again in ten minutes": it comes later, and not twice
     text = SAME_AGAIN.sub(" ", text)
     reminders = [item for item in items if item.kind == "reminder"]
     targets = find_targets(text, reminders, context, times)

@@ -77,6 +77,8 @@ _OTHER_HALF = lazy_regex(
     r"\b[ap]m,? (?:and )?not [ap]m\b|\bnot [ap]m,? (?:but )?[ap]m\b|\b(?:make|meant|mean|be|it'?s) (?:that "
     r"|it |in the )?[ap]m\b|^[ap]m$"
 )
+# "13h30" is no length of time; "1h30" may be.
+_HOUR_OF_DAY = lazy_regex(r"\s*(?:[6-9]|0\d|1\d|2[0-3]) ?h ?[0-5]\d\b", re.IGNORECASE)
 _AT = lazy_regex(r"(?:at|by|um|auf|ab|à|vers|a las?) ", re.IGNORECASE)
 
 
@@ -176,7 +178,7 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
         times = replace(times, pieces=tuple(piece for piece in times.pieces if piece.kind != "repeat"))
     clocks = times.of_kind("clock")
     # "d'une heure" may be read as one o'clock.
-    only_length = length and all(
+    only_length = length and not any(_HOUR_OF_DAY.match(times.text[clock.start : clock.end]) for clock in clocks) and all(
         length.start < clock.end and clock.start < length.end and not _AT.match(times.text[clock.start : clock.end])
         for clock in clocks
     )
