@@ -31,7 +31,10 @@ from assistant.models.offline.plans import MOMENT, OtherAnswer, Plan, PlanContex
 from assistant.models.offline.targets import content_words, find_targets
 
 _MOST_PARTS = 4
-_PARTS = lazy_regex(r"\s*,?\s+(?:and|und|et|y)\s+(?:also |auch |aussi |tambien )?", re.IGNORECASE)
+_PARTS = lazy_regex(
+    r"\s*,?\s+(?:and|und|et|y|puis|then|dann|luego)\s+(?:then |dann |puis |luego |also |auch |aussi |tambien )?",
+    re.IGNORECASE,
+)
 _SENTENCE_PARTS = lazy_regex(
     r"\s*[,;.!]\s+|\s+[-–]\s+|\s+(?:so|cos|because|also|weil|denn|donc|car|asi que|porque)\s+", re.IGNORECASE
 )

@@ -122,7 +122,7 @@ def is_dated_thing(text: str) -> bool:
     words = fold(times.words)
     if not 0 < len(words.split()) <= _MOST_WORDS or ":" in words or not subject_words(text) or names_list(text):
         return False
-    if _VERB.search(words) or says_any((*STRONG_CUES, *NOUN_CUES, *_ASKS_OR_TELLS), folded):
+    if says("own_duty", folded) or _VERB.search(words) or says_any((*STRONG_CUES, *NOUN_CUES, *_ASKS_OR_TELLS), folded):
         return False
     if SAME_AGAIN.search(folded) or commands(times.words) or tells_without_subject(text):
         return False

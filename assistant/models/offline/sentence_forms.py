@@ -6,6 +6,7 @@ What always holds: a form decides only where something is there that it can be a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -16,7 +17,7 @@ from assistant.core.time_readers import find_length
 from assistant.models.offline.changes import says_whole_list_done
 from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
 from assistant.models.offline.list_forms import heads_list, heads_todo, is_for_list, puts_on_list
-from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
+from assistant.models.offline.lists import is_same_list, list_names, names_list, quoted_items, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
 from assistant.models.offline.mood import has_others_do, tells_without_subject
 from assistant.models.offline.order_signs import (
@@ -33,7 +34,7 @@ from assistant.models.offline.order_signs import (
 )
 from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day, tells_of_cancelled
 from assistant.models.offline.plans import PlanContext, find_last_changed
-from assistant.models.offline.remark_forms import intent_of_remark, is_back, is_off_for_done, was_not_done
+from assistant.models.offline.remark_forms import has_all_but, intent_of_remark, is_back, is_off_for_done, was_not_done
 from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
 from assistant.models.offline.tense_forms import intent_of_tense, tells_of_past_day, tells_what_happened
@@ -88,6 +89,14 @@ _BELONGS = lazy_regex(
 )
 
 
+# "Schreib mir 'Gartentor reparieren' vor Samstag auf"
+_NOTES_QUOTED = lazy_regex(
+    r"^(?:please |bitte |can you |tu peux |puedes )*(?:put|write|note|add|jot|stick|schreib\w*|notier\w*|setz\w*|trag\w*"
+    r"|note[rz]?|inscris|mets|ajoute|marque|apunta\w*|anota\w*|a[ñn]ade\w*|pon\w*)\b[^'\"“„«‘]{0,40}['\"“„«‘]",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Sentence:
     """What its intent depends on."""
@@ -138,6 +147,10 @@ def _intent_at_once(it: _Sentence) -> str:
         return "cannot"
     if asks_what_is_left(it.text):
         return "ask"
+    if _NOTES_QUOTED.match(it.text) and quoted_items(it.text) and not (it.named or says("reminder_noun", it.folded)):
+        return "add"
+    if has_all_but(it.text) and it.named:
+        return "complete"
     if it.likeliest == "add" and _ASKS_TO_REMIND.match(it.folded) and not names_list(it.text):
         return "remind"
     if it.likeliest == "ask" and _is_bare_reminder(it):
