@@ -395,18 +395,3 @@ CORRECTED = lazy_regex(
     r"|(?:ca )?(?:ne )?(?:va|marche|m'arrange) pas|no (?:me )?(?:viene|va) bien|no puedo|actually|rather|lieber|plutot|i mean|i meant|ich mein\w*|je veux dire|quiero decir|eigentlich"
     r"|doch|make (?:it|that)|(?:I|i)|mein(?:e|te)? ich|finalement)[\s,.…-]*)+$"
 )
-# What a day stands behind on which something that repeats ends: "until Friday", "bis zum 20.", "jusqu'à la fin du mois".
-UNTIL = lazy_regex(
-    r"\b(?:(?:only|just|up|nur|noch|seulement|juste|solo|solamente|and|und|et|y) )*"
-    r"(?:until|till|til|to(?= the end)|through|bis|jusqu'?(?: ?(?:a|au|aux|en))?|hasta)(?![\w-])"
-    r"(?:\s+(?:einschliesslich|einschl\.|and including|the|zum|den|dem|der|le|la|el|los|al|a|au|including))*\s*"
-)
-# How long something repeats: "for two weeks", "zwei Wochen lang", "pendant 10 jours", "los próximos 5 días".
-_LONG_UNIT = "|".join(UNITS[name] for name in ("days", "weeks", "months"))
-_COMING = r"(?:next|nachsten|kommenden|prochain(?:e?s)?|proximos|proximas)"
-FOR_SO_LONG = lazy_regex(
-    rf"\b(?:for|over|pendant|durant|durante|por|fur)(?: (?:the|die|les|los|las))?(?: {_COMING})? (?P<long>{N})(?: {_COMING})? (?P<longunit>{_LONG_UNIT})\b"
-    rf"|\b(?:the|die|in den|les|los|las) {_COMING} (?P<long2>{N}) (?P<longunit2>{_LONG_UNIT})\b"
-    rf"|\bles (?P<long3>{N}) {_COMING} (?P<longunit3>{_LONG_UNIT})\b"
-    rf"|\b(?P<long4>{N}) (?P<longunit4>{_LONG_UNIT}) (?:lang|long)\b"
-)

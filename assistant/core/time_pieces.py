@@ -15,8 +15,9 @@ from itertools import pairwise
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text
-from assistant.core.time_language import AND, CORRECTED, FOR_SO_LONG, NEGATION, NEW, OLD, SOURCES, UNTIL
-from assistant.core.time_readers import READERS, TimePiece, read_so_long
+from assistant.core.time_ends import read_as_end, tell_end_apart
+from assistant.core.time_language import AND, CORRECTED, NEGATION, NEW, OLD, SOURCES
+from assistant.core.time_readers import READERS, TimePiece
 from assistant.core.time_spelling import spell_times
 
 LONGEST_TEXT = 2000
@@ -98,7 +99,7 @@ def _find_times(text: str) -> FoundTimes:
                 left = f"{left[: match.start()]}{chr(0) * len(match[0])}{left[match.end() :]}"
     folded = fold_text(text)
     pieces = _days_of_weeks(left, sorted(pieces, key=lambda piece: piece.start))
-    pieces = _with_end(left, folded.replace("’", "'"), pieces)
+    pieces = tell_end_apart(left, folded.replace("’", "'"), pieces)
     kept = _morning_of_days(text, _without_old(folded, pieces))
     return _without_times(text, _words_between(text, folded, pieces), kept, pieces)
 
@@ -120,40 +121,13 @@ def _days_of_weeks(left: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:
     return joined
 
 
-def _with_end(left: str, folded: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:
-    """Where something repeats, tell the day on which it ends from one on which it is: "every day until Friday"."""
-    if not any(piece.rule for piece in pieces):
-        return list(pieces)
-    within_day = any(re.search("HOURLY|MINUTELY", piece.rule) for piece in pieces)
-    dated = [piece for piece in pieces if within_day or piece.kind != "clock"]
-    ends = next((end for piece in dated if (end := _as_end(folded, piece))), None)
-    if ends is not None:
-        behind = next((p for p in pieces if p.on and p.start > ends.end and not left[ends.end : p.start].strip(" ,")), None)
-        if behind and ends.weekday is not None:  # "until Sunday the 22nd": the date is more precise
-            ends = replace(behind, kind="until", start=ends.start)
-        return [*(p for p in pieces if p.end < ends.start), ends, *(p for p in pieces if p.start > ends.end)]
-    length = FOR_SO_LONG.search(left)
-    return sorted([*pieces, *([read_so_long(length)] if length else [])], key=lambda piece: piece.start)
-
-
-def _as_end(folded: str, piece: TimePiece) -> TimePiece | None:
-    """Return a day that stands behind "until" as what ends there, with that word; None for any other time."""
-    if piece.kind not in ("day", "span", "clock"):
-        return None
-    own = UNTIL.match(folded, piece.start)
-    if own is not None and own.start() == piece.start and own.end() <= piece.end:
-        return replace(piece, kind="until")
-    before = next((m for m in UNTIL.finditer(folded, 0, piece.start) if m.end() == piece.start), None)
-    return replace(piece, kind="until", start=before.start()) if before else None
-
-
 def find_end(text: str) -> TimePiece | None:
     """Return the day of a text behind "until", whether the text says how often something is or not."""
     times = find_times(text)
     folded = fold_text(times.text).replace("’", "'")
     ends = next(iter(times.of_kind("until")), None)
     days = times.of_kind("day", "span")
-    return ends or next((end for piece in days if (end := _as_end(folded, piece))), None)
+    return ends or next((end for piece in days if (end := read_as_end(folded, piece))), None)
 
 
 def _without_times(

@@ -28,7 +28,10 @@ _SPAN_DAYS = ("weekend", "nextweek", "thisweek", "thismonth")
 _FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 5, "afterlunch": 1, "afterwork": 1, "afterdinner": 5}
 _FIRST_HOUR = 6
 # On a 12-hour dial, "quarter past four" means the afternoon for a reminder, but the morning for an alarm.
-_OF_TWELVE = lazy_regex(r"\b(?:half|quarter|past|cuarto|media|menos|moins|halb|viertel|dreiviertel|quart|demie?)\b")
+_OF_TWELVE = lazy_regex(
+    r"\b(?:half|quarter|past|cuarto|media|menos|(?:une|deux|trois|quatre|cinq|[1-5]) (?:heures?|h) moins|halb|viertel"
+    r"|dreiviertel|quart|demie?)\b"
+)
 _ENGLISH_HOUR = lazy_regex(r"\bat [1-9]:\d\d")
 _OF_TWENTY_FOUR = lazy_regex(r"\d ?h|uhr|\d[:.]\d|\b0\d|heures?|horas?|midi|minuit|midnight|mitternacht|medianoche")
 _WAKES = lazy_regex(

@@ -42,7 +42,9 @@ _SIDE = lazy_regex(
     r"|\b(?:before|vor|avant|antes de)(?: (?:las?|les|the))? (?P<last>\d{1,2})(?::(?P<minute2>\d\d))?"
     r"(?! ?(?:days?|tage?n?|jours?|dias?))"
 )
-_EVENING_HOUR = lazy_regex(r"\d ?p\.?m\b|(?:de|por) la tarde|de la noche|abends|nachmittags|du soir|in the (?:afternoon|evening)")
+_EVENING_HOUR = lazy_regex(
+    r"\d ?p\.?m\b|(?:de|por) la tarde|de la noche|abends|nachmittags|du soir|in the (?:afternoon|evening)"
+)
 _DAY_HOUR = lazy_regex(r"\d ?a\.?m\b|uhr\b|\d ?h\b|heures|de la manana|morgens|du matin|in the morning|\d:\d\d")
 _LINE_TIME = re.compile(r"- (\d\d):(\d\d) ")
 _TOLD_LINE = re.compile(r'- (?:\d\d:\d\d )?(?P<text>"(?:[^"\\]|\\.)*") \(told on ')

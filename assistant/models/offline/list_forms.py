@@ -12,7 +12,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, read_cues, says_any
-from assistant.models.offline.lists import list_names, without_lists
+from assistant.models.offline.lists import list_names, quoted_items, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
 from assistant.models.offline.order_signs import TOLD
 from assistant.models.offline.targets import content_words
@@ -25,6 +25,11 @@ _HEADS_TODO = lazy_regex(
     r"|^(?:(?:two|three|zwei|drei|deux|trois|dos|tres|\d) )?(?:things|jobs|chores|errands|choses|trucs|cosas"
     r"|sachen|dinge)"
     r"(?: (?:left to do|to do|a faire|por hacer|zu tun|zu erledigen))? ?: ?\S"
+)
+_NOTES_QUOTED = lazy_regex(
+    r"^(?:please |bitte |can you |tu peux |puedes )*(?:put|write|note|add|jot|stick|schreib\w*|notier\w*|setz\w*"
+    r"|trag\w*|note[rz]?|inscris|mets|ajoute|marque|apunta\w*|anota\w*|anade\w*|pon\w*)\b"
+    r"[^'\"“„«‘]{0,40}['\"“„«‘]"
 )
 # "Add another milk"
 _ADDS_ANOTHER = lazy_regex(
@@ -50,6 +55,11 @@ _PUT_ON_LIST = lazy_regex(
     r"|(?:pon|anade|apunta|mete) .+ (?:a|en) (?:mi|la|mis) (?:lista\b.*|tareas))(?: please| pls| bitte| stp"
     r"| porfa)*[.!]*$"
 )
+
+
+def notes_quoted(text: str) -> bool:
+    """Whether something in quotation marks is to be written down: "schreib mir 'Gartentor reparieren' auf"."""
+    return _NOTES_QUOTED.match(fold(text)) is not None and bool(quoted_items(text))
 
 
 def heads_todo(text: str) -> bool:

@@ -64,7 +64,7 @@ _NOT_ONE = lazy_regex(
     re.IGNORECASE,
 )
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
-NO_END = "I don't understand on which day it is to end, so nothing is changed; name the day, as in \"only until Friday\""
+NO_END = 'I don\'t understand on which day it is to end, so nothing is changed; name the day, as in "only until Friday"'
 _ABOUT_THEN = 90  # minutes
 # What was not at night is not moved into it by an hour that may be of the afternoon.
 _NIGHT_ENDS = 5
@@ -178,9 +178,13 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
         times = replace(times, pieces=tuple(piece for piece in times.pieces if piece.kind != "repeat"))
     clocks = times.of_kind("clock")
     # "d'une heure" may be read as one o'clock.
-    only_length = length and not any(_HOUR_OF_DAY.match(times.text[clock.start : clock.end]) for clock in clocks) and all(
-        length.start < clock.end and clock.start < length.end and not _AT.match(times.text[clock.start : clock.end])
-        for clock in clocks
+    only_length = (
+        length
+        and not any(_HOUR_OF_DAY.match(times.text[clock.start : clock.end]) for clock in clocks)
+        and all(
+            length.start < clock.end and clock.start < length.end and not _AT.match(times.text[clock.start : clock.end])
+            for clock in clocks
+        )
     )
     fresh = [piece for piece in times.of_kind("day", "part") if not is_old_time(item, piece, times, now)]
     if length and only_length and not fresh and not times.rule:

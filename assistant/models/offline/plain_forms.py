@@ -87,7 +87,25 @@ _BESIDE = lazy_regex(
     r"|really|also|spätestens|au plus tard|at the latest|como muy tarde|a más tardar|endlich|enfin|finally)\b\s*",
     re.IGNORECASE,
 )
+_DEADLINE = lazy_regex(
+    r"\b(?:due|by|bis|fallig|spatestens|avant|d'ici|au plus tard|antes del?|como muy tarde|a mas tardar) (?!the way\b)"
+)
+# A day that is over; "yesterday's report" and "die Rechnung von gestern" are things of it.
+_PAST_DAY = lazy_regex(
+    r"(?<!\bfrom )(?<!\bof )(?<!\bvon )(?<!\bvom )(?<!\bde )(?<!\bd')\b(?:yesterday(?!'s)|last night|gestern(?! abend)"
+    r"|gestern abend|vorgestern|avant-hier|ayer|anteayer|anoche|hier(?= (?:a \d|soir|matin|apres|vers)))\b"
+)
 _REASON = lazy_regex(r"\s*(?:[,;:–]|\s-\s|\b(?:because|otherwise|or else|weil|sonst|parce qu|sinon|porque)\b).*$", re.I)
+
+
+def names_past_day(text: str) -> bool:
+    """Whether the only day that a sentence names is over: "remind me yesterday at 5"."""
+    return _PAST_DAY.search(fold(text)) is not None and not find_times(text).of_kind("day", "delta", "repeat")
+
+
+def has_deadline(text: str) -> bool:
+    """Whether a sentence says that its day is the last one, and no part of what it names."""
+    return _DEADLINE.search(fold(text)) is not None
 
 
 def has_plain_form(text: str) -> bool:

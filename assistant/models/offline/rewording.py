@@ -66,7 +66,8 @@ _NOT_BUT = lazy_regex(
 )
 # "it's the building society not the bank, fix that"; "era escribir a Pablo, no a Pedro"
 _THIS_NOT_THAT = lazy_regex(
-    rf"\b(?:it'?s|es|c'est|era|ist|is|mean|meant|meinte?|(?:queria|quise) decir|voulais dire) (?P<new>[^,.;]+?),? (?:and |y |et |und )?"
+    rf"\b(?:it'?s|es|c'est|era|ist|is|mean|meant|meinte?|(?:queria|quise) decir|voulais dire)"
+    rf" (?P<new>[^,.;]+?),? (?:and |y |et |und )?"
     rf"(?:not|nicht|pas|no) (?:a |de |to |an )?{_ARTICLE}(?P<old>[\w-]+(?: [\w-]+)?)(?:,.*)?$"
 )
 _CLAUSE = lazy_regex(r",? (?:i|we|that|who|whom|que|qu'|qui|a quien|al que|a la que|ich|muss|wir|den|die)\b")
@@ -127,13 +128,15 @@ _PUT_RIGHT = lazy_regex(
 
 # "Add 'bring the form' to the school reminder"
 _APPENDED = lazy_regex(
-    r"^(?:please |bitte |can you |tu peux |puedes )*(?:add|append|r?ajoute[rz]?|anade\w*|agrega\w*|erganze?|fug\w*|schreib\w*|setz\w*)"
+    r"^(?:please |bitte |can you |tu peux |puedes )*(?:add|append|r?ajoute[rz]?|anade\w*|agrega\w*|erganze?|fug\w*"
+    r"|schreib\w*|setz\w*)"
     r" ['\"“„«‘]?(?P<new>[^'\"“”„«»‘’]{2,60}?)['\"”“»’]? (?P<where>(?:to|zu[rm]?|auf|in|au|a la|a l'|al|a|dans|en) "
     r".*\b(?:reminder|\w*erinnerung|rappel|recordatorio)\b.*)$"
 )
 # "Make it three pints of milk, not two"
 _OTHER_NUMBER = lazy_regex(
-    rf"\b(?P<new>{N}) (?P<what>[^,;]{{2,40}}?),? (?:not|rather than|instead of|statt|anstatt|nicht|pas|plutot que|au lieu de|no"
+    rf"\b(?P<new>{N}) (?P<what>[^,;]{{2,40}}?),? (?:not|rather than|instead of|statt|anstatt|nicht|pas"
+    rf"|plutot que|au lieu de|no"
     rf"|en vez de|en lugar de) (?P<old>{N})\b[ .!]*$"
 )
 

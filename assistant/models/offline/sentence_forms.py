@@ -6,7 +6,6 @@ What always holds: a form decides only where something is there that it can be a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -16,8 +15,8 @@ from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.changes import says_whole_list_done
 from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
-from assistant.models.offline.list_forms import heads_list, heads_todo, is_for_list, puts_on_list
-from assistant.models.offline.lists import is_same_list, list_names, names_list, quoted_items, without_lists
+from assistant.models.offline.list_forms import heads_list, heads_todo, is_for_list, notes_quoted, puts_on_list
+from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
 from assistant.models.offline.mood import has_others_do, tells_without_subject
 from assistant.models.offline.order_signs import (
@@ -89,14 +88,6 @@ _BELONGS = lazy_regex(
 )
 
 
-# "Schreib mir 'Gartentor reparieren' vor Samstag auf"
-_NOTES_QUOTED = lazy_regex(
-    r"^(?:please |bitte |can you |tu peux |puedes )*(?:put|write|note|add|jot|stick|schreib\w*|notier\w*|setz\w*|trag\w*"
-    r"|note[rz]?|inscris|mets|ajoute|marque|apunta\w*|anota\w*|a[ñn]ade\w*|pon\w*)\b[^'\"“„«‘]{0,40}['\"“„«‘]",
-    re.IGNORECASE,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class _Sentence:
     """What its intent depends on."""
@@ -147,7 +138,7 @@ def _intent_at_once(it: _Sentence) -> str:
         return "cannot"
     if asks_what_is_left(it.text):
         return "ask"
-    if _NOTES_QUOTED.match(it.text) and quoted_items(it.text) and not (it.named or says("reminder_noun", it.folded)):
+    if notes_quoted(it.text) and not (it.named or says("reminder_noun", it.folded)):
         return "add"
     if has_all_but(it.text) and it.named:
         return "complete"

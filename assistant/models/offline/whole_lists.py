@@ -115,9 +115,7 @@ def _copy_list(text: str, todos: Sequence[ListedItem]) -> Plan:
         texts = [item.text for item in new if (f"{item.due:%Y-%m-%d}" if item.due else "") == due]
         for some in _batches(texts):
             more = {"due": due} if due else {}
-            result = yield from call_tool(
-                "manage_todo_list", action="add", items=some, list=target or "to-do", **more
-            )
+            result = yield from call_tool("manage_todo_list", action="add", items=some, list=target or "to-do", **more)
     return describe_todos(result)
 
 
@@ -134,7 +132,9 @@ def _rename_list(text: str, todos: Sequence[ListedItem]) -> Plan:
     to = _TO.match(fold(words))
     new = next((name for name in names[1:] if name), "") or tidy_item(words[to.end() if to else 0 :]).lower()
     if not new or len(new) > _LONGEST_NAME:
-        return f"Nothing is changed: say what your {entries[0].list} list is to be called, as in: rename it to birthday."
+        return (
+            f"Nothing is changed: say what your {entries[0].list} list is to be called, as in: rename it to birthday."
+        )
     if any(fold(item.list) == fold(new) for item in todos):
         return f"You have a {new} list already, so nothing is changed. Say another name, or copy one list to the other."
     result = ""
