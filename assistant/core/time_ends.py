@@ -31,10 +31,22 @@ FOR_SO_LONG = lazy_regex(
 )
 
 
+_DAILY_FOR = lazy_regex(
+    rf"\b(?:for|die|in den|les|los|las|pendant les|durante los)(?: (?:the|die))? {_COMING} {N} (?:{_LONG_UNIT})\b"
+    rf"|\bles {N} {_COMING} (?:{_LONG_UNIT})\b|\b(?:pendant|durant|durante) {N} (?:{_LONG_UNIT})\b"
+    rf"|\b{N} (?:{_LONG_UNIT}) lang\b|\bfor {N} (?:days|weeks)(?=$|,| (?:at|remind)\b)"
+)
+
+
 def tell_end_apart(left: str, folded: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:
     """Where something repeats, tell the day on which it ends from one on which it is: "every day until Friday"."""
     if not any(piece.rule for piece in pieces):
-        return list(pieces)
+        daily = _DAILY_FOR.search(left)
+        clocks = any(piece.kind == "clock" for piece in pieces)
+        if not daily or not clocks or any(piece.kind in ("day", "delta", "span") for piece in pieces):
+            return list(pieces)
+        # "At eight for the next three days" is every day.
+        pieces = [TimePiece("repeat", daily.start(), daily.start(), rule="FREQ=DAILY"), *pieces]
     within_day = any(re.search("HOURLY|MINUTELY", piece.rule) for piece in pieces)
     dated = [piece for piece in pieces if within_day or piece.kind != "clock"]
     ends = next((end for piece in dated if (end := read_as_end(folded, piece))), None)

@@ -129,6 +129,13 @@ ROWS = [
         "skip the pill tomorrow",
         ends("pill", "2026-03-13T08:00", "2026-03-20"),
     ),
+    ("reminder_change", [PILL], "no more after Sunday", ends("pill", "2026-03-12T08:00", "2026-03-15")),
+    (
+        "reminder_set",
+        [],
+        "Erinnere mich die nächsten drei Tage um 20 Uhr an die Tropfen",
+        ends("Tropfen", "2026-03-11T20:00", "2026-03-13"),
+    ),
     ("reminder_change", [PILL], "pause the pill until Friday", reminder("pill", "2026-03-13T08:00", "daily")),
     # What is past is not set, whatever hour it names.
     ("reminder_set", [], "remind me yesterday at 5 to call Bob", {"reminders": []}),
@@ -195,7 +202,16 @@ ROWS = [
         "which lists do I have?",
         {"answer_has": ["You have 1 list", "party: 1 entry"]},
     ),
-    # Hours of a day
+    # Days of a month, and hours of a day
+    *(
+        (
+            "agenda",
+            ["remind me of the fair on 5 June at 10", BANK],
+            say,
+            {"answer_has": ["fair"], "answer_lacks": ["bank"]},
+        )
+        for say in ("what do I have in June", "was hab ich im Juni", "j'ai quoi en juin ?", "¿qué tengo en junio?")
+    ),
     ("agenda", [CHOIR, BANK], "anything on after 5 tomorrow?", {"answer_has": ["choir"], "answer_lacks": ["bank"]}),
     ("agenda", [CHOIR, BANK], "was steht morgen vor 12 Uhr an?", {"answer_has": ["bank"], "answer_lacks": ["choir"]}),
     ("agenda", ["j'ai une réunion demain à 10h"], "qu'est-ce que j'ai demain ?", {"answer_has": ["10:00", "réunion"]}),

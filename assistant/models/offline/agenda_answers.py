@@ -20,7 +20,7 @@ from assistant.models.offline.intents import rank_intents, rank_without_items
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
 from assistant.models.offline.order_spelling import spell_order
-from assistant.models.offline.plain_forms import asks_what_is_left
+from assistant.models.offline.plain_forms import asks_what_is_left, month_asked_for
 from assistant.models.offline.plans import (
     CANNOT,
     OtherAnswer,
@@ -56,6 +56,8 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if not {"list_reminders", "manage_todo_list"} & context.tools:
         raise OtherAnswer
     folded, times = fold(text), find_times(text)
+    if (month := month_asked_for(text)) and "show_agenda" in context.tools:
+        return _without_questions((yield from call_tool("show_agenda", when=month)), text, month)
     if says("days_until", folded):
         return _days_until(times, items, context.now)
     if left := asks_what_is_left(text):

@@ -25,6 +25,10 @@ _LASTS = lazy_regex(
     r"|encore|continue\w*|dure\w*|finit|s'arrete|solo|solamente|nada mas|sigue|seguir|dura\w*|termina|acaba)\b"
 )
 _NOT_BEFORE = lazy_regex(r"\b(?:not|n't|pause\w*|hold|nicht|erst|kein\w*|pausier\w*|pas|suspend\w*|no|pausa\w*)\b")
+_NO_MORE = lazy_regex(
+    r"\b(?:no (?:more|longer)|not? any ?more|n't .{0,40}any ?more|stop|nicht mehr|keine?[nrs]? .{0,20}mehr|kein\w* mehr"
+    r"|plus (?:de|besoin|rien|du tout|apres)|ya no|no mas|nada mas)\b"
+)
 _LAST_DAY = lazy_regex(r"\b(?:after|nach|apres|despues del?)\s*(?:the |dem |den |le |la |el )?$")
 _FIRST_DAY_OFF = lazy_regex(
     r"^(?:from|as of|starting|ab|von|a partir d[eu]l?|a compter d[eu]|desde)\b"
@@ -54,6 +58,11 @@ def stopped_rule(times: FoundTimes, item: ListedItem, now: datetime | None) -> d
         if _FIRST_DAY_OFF.match(own) or _FIRST_DAY_OFF.search(before):
             return _with_end(item, piece, now, days_before=1)
     return None
+
+
+def says_no_more(text: str) -> bool:
+    """Whether a sentence says that something is wanted no longer."""
+    return _NO_MORE.search(fold(text)) is not None
 
 
 def _with_end(

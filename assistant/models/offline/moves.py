@@ -17,7 +17,7 @@ from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
 from assistant.models.offline.changes import for_each, not_done, on_days, rule_without_days, skip_one
 from assistant.models.offline.cues import fold, says
-from assistant.models.offline.ends import end_of, ended_rule
+from assistant.models.offline.ends import end_of, ended_rule, says_no_more, stopped_rule
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words, words_of
 from assistant.models.offline.plans import (
@@ -111,6 +111,9 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return (yield from call_tool("change_reminder", id=found[0].id, repeat="once"))
     if len(found) == 1 and found[0].often and (ended := ended_rule(text, found[0], now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **ended))
+    stopped = stopped_rule(times, found[0], now) if len(found) == 1 and found[0].often and says_no_more(text) else None
+    if stopped is not None:
+        return (yield from call_tool("change_reminder", id=found[0].id, **stopped))
     if ends_some_day(text) and len(found) == 1 and found[0].often:
         return f"{NO_END}: {describe_item(found[0])}"
     if len(found) == 1 and (left := rule_without_days(found[0], times, fold(text))):

@@ -10,7 +10,9 @@ import re
 from datetime import datetime, timedelta
 from typing import Literal
 
+from assistant.core.calendar import MONTHS
 from assistant.core.text import lazy_regex
+from assistant.core.time_names import MONTH_NAMES
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_resolve import day_range, resolve_times
 from assistant.models.offline.cues import fold, read_cues, says, says_any
@@ -87,6 +89,10 @@ _BESIDE = lazy_regex(
     r"|really|also|spätestens|au plus tard|at the latest|como muy tarde|a más tardar|endlich|enfin|finally)\b\s*",
     re.IGNORECASE,
 )
+_IN_MONTH = lazy_regex(
+    rf"\b(?:in|im|en|for|fur|pour|para|during|wahrend|durant|durante|au mois d[e']|el mes de|this|next|diesen|nachsten)"
+    rf" ?(?P<month>{'|'.join(MONTH_NAMES)})(?! \d)\b"
+)
 _DEADLINE = lazy_regex(
     r"\b(?:due|by|bis|fallig|spatestens|avant|d'ici|au plus tard|antes del?|como muy tarde|a mas tardar) (?!the way\b)"
 )
@@ -96,6 +102,17 @@ _PAST_DAY = lazy_regex(
     r"|gestern abend|vorgestern|avant-hier|ayer|anteayer|anoche|hier(?= (?:a \d|soir|matin|apres|vers)))\b"
 )
 _REASON = lazy_regex(r"\s*(?:[,;:–]|\s-\s|\b(?:because|otherwise|or else|weil|sonst|parce qu|sinon|porque)\b).*$", re.I)
+
+
+def month_asked_for(text: str) -> str:
+    """The month, in English, of a question for all that is in it and nothing else: "what do I have in June"."""
+    folded = fold(text).strip(" ¿?.!")
+    match = _IN_MONTH.search(folded)
+    if match is None or find_times(text).pieces or subject_words(f"{folded[: match.start()]} {folded[match.end() :]}"):
+        return ""
+    asks = "?" in text or says_any(("asks", "agenda", "agenda_noun", "anything", "question_word", "show"), folded)
+    number = next((n for n, names in enumerate(MONTH_NAMES) if re.fullmatch(names, match["month"])), None)
+    return MONTHS[number].capitalize() if asks and number is not None else ""
 
 
 def names_past_day(text: str) -> bool:
@@ -112,7 +129,7 @@ def has_plain_form(text: str) -> bool:
     """Whether a sentence may be one of these forms."""
     times = find_times(text)
     is_duty = bool(times.pieces) and (says("own_duty", fold(text)) or _is_infinitive(times))
-    return is_duty or is_dated_thing(text) or bool(asks_what_is_left(text))
+    return is_duty or is_dated_thing(text) or bool(asks_what_is_left(text)) or bool(month_asked_for(text))
 
 
 def only_tells_of_new(text: str) -> bool:

@@ -31,7 +31,7 @@ from assistant.models.offline.order_signs import (
     names_what_orders_are_about,
     tells_need,
 )
-from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day, tells_of_cancelled
+from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day, month_asked_for, tells_of_cancelled
 from assistant.models.offline.plans import PlanContext, find_last_changed
 from assistant.models.offline.remark_forms import has_all_but, intent_of_remark, is_back, is_off_for_done, was_not_done
 from assistant.models.offline.rewording import names_swap
@@ -136,7 +136,7 @@ def _intent_at_once(it: _Sentence) -> str:
         return "statement"
     if _is_beyond(it.folded) or (says("summarises", it.folded) and not it.times.of_kind("day")):
         return "cannot"
-    if asks_what_is_left(it.text):
+    if asks_what_is_left(it.text) or month_asked_for(it.text):
         return "ask"
     if notes_quoted(it.text) and not (it.named or says("reminder_noun", it.folded)):
         return "add"
