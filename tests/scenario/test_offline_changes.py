@@ -129,6 +129,12 @@ ROWS = [
         "skip the pill tomorrow",
         ends("pill", "2026-03-13T08:00", "2026-03-20"),
     ),
+    (
+        "reminder_change",
+        [PILL],
+        "cancel the pill reminder from tomorrow",
+        reminder("pill", "2026-03-13T08:00", "daily"),
+    ),
     ("reminder_change", [PILL], "no more after Sunday", ends("pill", "2026-03-12T08:00", "2026-03-15")),
     (
         "reminder_set",
@@ -145,6 +151,23 @@ ROWS = [
         [],
         "remind me at 5 pm about yesterday's report",
         {"reminders": [{"text": ["report"], "due": "2026-03-11T17:00", "repeat": None}]},
+    ),
+    (
+        "reminder_set",
+        [],
+        "wake me at 7 and 7:30 and 8",
+        {"reminders": [{"text": [], "due": f"2026-03-12T{at}", "repeat": None} for at in ("07:00", "07:30", "08:00")]},
+    ),
+    (
+        "reminder_set",
+        [],
+        "remind me at 9 and 12 and 18 to drink water",
+        {
+            "reminders": [
+                {"text": ["drink water"], "due": due, "repeat": None}
+                for due in ("2026-03-12T09:00", "2026-03-11T12:00", "2026-03-11T18:00")
+            ]
+        },
     ),
     # "Las dos alarmas" are two alarms, and no hour.
     (

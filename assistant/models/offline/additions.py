@@ -177,7 +177,7 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
         # "every morning and every evening"
         others = [piece for piece in times.pieces if piece not in parts]
         return [(order_subject(times.words), _phrase(times, [part, *others])) for part in parts]
-    if len(clocks) > 1 and (event := _before_event(times)):
+    if len(clocks) > 1 and not are_joined(times, clocks) and (event := _before_event(times)):
         return [event]
     if 1 < len(clocks) <= _MOST_PARTS:
         return _several(times)

@@ -30,10 +30,13 @@ _NO_MORE = lazy_regex(
     r"|plus (?:de|besoin|rien|du tout|apres)|ya no|no mas|nada mas)\b"
 )
 _LAST_DAY = lazy_regex(r"\b(?:after|nach|apres|despues del?)\s*(?:the |dem |den |le |la |el )?$")
+# "From Monday on"; "the alarm from Monday" and "der Wecker von Montag" are Monday's.
 _FIRST_DAY_OFF = lazy_regex(
-    r"^(?:from|as of|starting|ab|von|a partir d[eu]l?|a compter d[eu]|desde)\b"
-    r"|\b(?:from|as of|starting|ab|von|a partir d[eu]l?|a compter d[eu]|desde)\s*(?:the |dem |den |le |la |el )?$"
+    r"^(?:as of|starting|ab|a partir d[eu]l?|a compter d[eu]|desde)\b"
+    r"|\b(?:as of|starting|ab|a partir d[eu]l?|a compter d[eu]|desde)\s*(?:the |dem |den |le |la |el )?$"
 )
+_FROM = lazy_regex(r"^(?:from|von)\b|\b(?:from|von)\s*(?:the |dem )?$")
+_ON = lazy_regex(r"^ ?(?:on|onwards?|an)\b")
 
 
 def ended_rule(text: str, item: ListedItem, now: datetime | None) -> dict[str, str] | None:
@@ -55,7 +58,8 @@ def stopped_rule(times: FoundTimes, item: ListedItem, now: datetime | None) -> d
         before, own = folded[: piece.start], folded[piece.start : piece.end]
         if _LAST_DAY.search(before):
             return _with_end(item, piece, now)
-        if _FIRST_DAY_OFF.match(own) or _FIRST_DAY_OFF.search(before):
+        on = _ON.match(folded[piece.end :]) is not None and (_FROM.match(own) or _FROM.search(before))
+        if on or _FIRST_DAY_OFF.match(own) or _FIRST_DAY_OFF.search(before):
             return _with_end(item, piece, now, days_before=1)
     return None
 
