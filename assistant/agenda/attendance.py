@@ -41,14 +41,12 @@ def unattended_note(jobs: Jobs, stays: Callable[[], bool], zone: ZoneInfo, now: 
     if not waiting or due_at is None or stays():
         return ""
     what = pluralize(waiting, "reminder or schedule waits", "reminders or schedules wait")
+    of_several = waiting > 1
     if due_at <= now:
-        return (
-            f"{what}, the first since {format_moment(due_at, zone)}, and nothing runs the assistant. {advise_to_stay()}"
-        )
-    return (
-        f"{what}, the next for {format_moment(due_at, zone)}, and nothing will run the assistant then. "
-        f"{advise_to_stay()}"
-    )
+        since = f"{'the first ' * of_several}since {format_moment(due_at, zone)}"
+        return f"{what}, {since}, and nothing runs the assistant. {advise_to_stay()}"
+    until = f"{'the next ' * of_several}for {format_moment(due_at, zone)}"
+    return f"{what}, {until}, and nothing will run the assistant then. {advise_to_stay()}"
 
 
 @dataclass(frozen=True, slots=True)

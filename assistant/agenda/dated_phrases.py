@@ -94,7 +94,8 @@ _MONTHLY = lazy_regex(
 _PAST = lazy_regex(
     r"\b(?:was|were)\b(?! (?:moved|postponed|rescheduled|changed))|\b(?:had|went|did|saw|met|came|got|took|ate|bought"
     r"|called|visited|yesterday|ago|turned|died|married|began|started|graduated|war|waren|hatten?|ging|gestern|etait|avait|hier"
-    r"|fue|fui|ayer|tuve|estuve)\b|\bj'ai \w+e\b|\bhabe\b.*\bge\w+t\b"
+    r"|fue|fui|ayer|tuve|estuve)\b"
+    r"|\bj'ai (?!(?:une|encore|meme|quatre|onze|douze|quinze|trente)\b)\w+e\b|\bhabe\b.*\bge\w+t\b"
 )
 # Words about the days themselves.
 _OF_DAYS = lazy_regex(

@@ -237,6 +237,11 @@ def parse_rrule(text: str, start: datetime) -> RRuleSpec:
         parts = _parts(rule)
         _must_be_possible(parts)
         times = list(islice(parse_rule(rule, start), int(parts.get("COUNT", "1"))))
+        if not times and (until := parts.get("UNTIL")) and until < f"{start:%Y%m%dT%H%M%S}":
+            day = f"{until[:4]}-{until[4:6]}-{until[6:8]}"
+            raise UsageError(
+                f"It would end on {day}, before it comes for the first time. {_NOTHING_SET} Name a later day."
+            )
         if not times:
             raise ValueError("it never comes")
     except (ValueError, OverflowError, TypeError) as error:

@@ -80,6 +80,11 @@ def sessions() -> None:
     """
 
 
+def _count_records(item: SessionItem) -> str:
+    """What tools were called with and answered is stored as messages are, and counted with them."""
+    return "1 message" if item.messages == 1 else f"{item.messages:,} messages and tool results"
+
+
 def _state(item: SessionItem, zone: tzinfo) -> str:
     if item.ended_at is not None:
         return f"until {format_local_time(item.ended_at, zone)}, {_WHY.get(item.ended or '', item.ended)}"
@@ -95,7 +100,7 @@ _NO_CONVERSATION = (
 
 def _render_list(items: Sequence[SessionItem], zone: tzinfo) -> str:
     lines = [
-        f"- `{item.session} {item.generation}` — {pluralize(item.messages, 'message')}, from "
+        f"- `{item.session} {item.generation}` — {_count_records(item)}, from "
         f"{format_local_time(item.started_at, zone)}, {_state(item, zone)}"
         for item in items
     ]
@@ -126,7 +131,7 @@ class SessionDetails(SessionItem):
 def _render_details(item: SessionDetails, zone: tzinfo) -> str:
     resumed = f", continues {item.session} {item.resumed}" if item.resumed is not None else ""
     parts = [
-        f"{item.session} {item.generation} ({item.kind}): {pluralize(item.messages, 'message')}, from "
+        f"{item.session} {item.generation} ({item.kind}): {_count_records(item)}, from "
         f"{format_local_time(item.started_at, zone)}{resumed}, {_state(item, zone)}."
     ]
     if item.pressure is not None:

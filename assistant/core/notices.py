@@ -96,7 +96,8 @@ class NoticeKind(Enum):
         once="a message",
     )
     CONTEXT_STAYS_FULL = NoticeForm(
-        "The context stays at {size}, and nothing more can be left out. {minimum}",
+        "The context stays at {size}, and nothing more can be left out: {minimum}. A model with a larger window has "
+        "room.",
         "Compaction cannot bring the context down far enough",
         once="the time that it stays full",
     )

@@ -249,7 +249,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # durations
     (
         "before",
-        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag davor|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
+        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag (?:davor|vor)|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
     ),
     ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici|de aqui a) {SPOKEN_LENGTH}\b"),
     (
@@ -278,7 +278,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "clock",
-        rf"\b(?:{GLUE}){{0,4}}(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {_MINUTES}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas|cosas))",
+        rf"\b(?:{GLUE}){{0,4}}(?:las?|alas) (?P<hour5>{H})(?:[:.](?P<minute5>[0-5]\d)| (?P<and5>y media|y cuarto|y pico|en punto|menos cuarto|(?:y|menos) {_MINUTES}))?(?: ?h(?:oras)?\b)?(?!\w| ?(?:veces|personas|cosas)| (?:alarmas?|avisos?|citas?|tareas?|listas?|notas?|pastillas?|llamadas?|reuniones|recordatorios?)\b)",
     ),
     ("clock", rf"\b(?:{GLUE}){{0,4}}(?P<hour6>{H}) (?P<and6>y media|y cuarto|menos cuarto)\b"),
     (
@@ -287,7 +287,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "clock",
-        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour7>\d{{1,2}})[:h](?P<minute7>[0-5]\d)(?!\d)(?: ?(?:uhr|h|horas|o'?clock)\b)?(?P<ap7> ?{AP})?",
+        rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour7>\d{{1,2}})[:h](?P<minute7>[0-5]\d)(?!\d)(?:-?ish\b)?(?: ?(?:uhr|h|horas|o'?clock)\b)?(?P<ap7> ?{AP})?",
     ),
     ("clock", rf"(?<![\d:.])(?:\b{GLUE}){{0,4}}(?P<hour8>{H}) ?(?P<ap8>{AP})"),
     (
@@ -362,6 +362,10 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     (
         "month_end",
         r"\b(?:by |at |on |am |zum |bis (?:zum )?|a |para |pour )?(?:the |le |el )?(?:letzten tag (?:des|im|dieses) monats?|dernier jour (?:du|de ce) mois|ultimo dia (?:del|de este) mes|last day of this month|end of (?:the |this )?month|month(?:'s)? end|monatsende|ende (?:des )?monats?|monatsletzten|(?:la )?fin (?:du|de) mois|(?:final|fin(?:es)?) de mes)\b",
+    ),
+    (
+        "next_week_end",
+        rf"\b{GLUE}{{0,4}}(?:la )?(?:end of next week|ende (?:der )?(?:nachste[rn]|kommende[rn]) woche|fin de (?:la )?semaine prochaine|final(?:es)? de (?:la )?(?:semana (?:que|q) viene|proxima semana))\b",
     ),
     (
         "span",

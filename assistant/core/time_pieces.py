@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text
+from assistant.core.time_ends import read_as_end, tell_end_apart
 from assistant.core.time_language import AND, CORRECTED, NEGATION, NEW, OLD, SOURCES
 from assistant.core.time_readers import READERS, TimePiece
 from assistant.core.time_spelling import spell_times
@@ -96,8 +97,9 @@ def _find_times(text: str) -> FoundTimes:
             if piece is not None and match[0].strip():
                 pieces.append(piece)
                 left = f"{left[: match.start()]}{chr(0) * len(match[0])}{left[match.end() :]}"
-    pieces = _days_of_weeks(left, sorted(pieces, key=lambda piece: piece.start))
     folded = fold_text(text)
+    pieces = _days_of_weeks(left, sorted(pieces, key=lambda piece: piece.start))
+    pieces = tell_end_apart(left, folded.replace("’", "'"), pieces)
     kept = _morning_of_days(text, _without_old(folded, pieces))
     return _without_times(text, _words_between(text, folded, pieces), kept, pieces)
 
@@ -117,6 +119,15 @@ def _days_of_weeks(left: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:
         else:
             joined.append(piece)
     return joined
+
+
+def find_end(text: str) -> TimePiece | None:
+    """Return the day of a text behind "until", whether the text says how often something is or not."""
+    times = find_times(text)
+    folded = fold_text(times.text).replace("’", "'")
+    ends = next(iter(times.of_kind("until")), None)
+    days = times.of_kind("day", "span")
+    return ends or next((end for piece in days if (end := read_as_end(folded, piece))), None)
 
 
 def _without_times(
@@ -155,7 +166,9 @@ def _without_old(folded: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:
             dropped.add(number - 1)
         elif number + 1 in alike and (OLD.search(before) or re.match(r"(?:from|von|vom|de|del|du) ", own)):
             between = folded[piece.end : pieces[number + 1].start]
-            if NEW.match(between):
+            # "From Monday every weekday" begins on Monday.
+            begins = pieces[number + 1].kind == "repeat" != piece.kind and not between.strip()
+            if NEW.match(between) and not begins:
                 dropped.add(number)
     return [piece for number, piece in enumerate(pieces) if number not in dropped]
 

@@ -37,7 +37,7 @@ _SPOKEN_LENGTH = lazy_regex(rf"\b{SPOKEN_LENGTH}\b")
 SPOKEN_MINUTES = {"half": 30, "threequarters": 45, "quarter": 15, "seventyfive": 75, "ninety": 90}
 LAST_DAY = 32
 """The last day of any month."""
-PieceKind = Literal["clock", "part", "day", "span", "delta", "repeat", "before"]
+PieceKind = Literal["clock", "part", "day", "span", "delta", "repeat", "before", "until"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class TimePiece:
     start: int
     end: int
     minutes: int = 0  # clock: minute of the day; before and delta: length in minutes
-    days: int = 0  # delta and before: length in days
+    days: int = 0  # delta, before and until: length in days
     months: int = 0
     part: str = ""
     rule: str = ""
@@ -160,6 +160,11 @@ def _length(
             return replace(piece, months=12 * number)
         case _:
             return replace(piece, days=number * (7 if unit == "weeks" else 1))
+
+
+def read_so_long(match: re.Match[str]) -> TimePiece:
+    """Read how long something repeats."""
+    return _length("until", match, number_of(_group(match, "long")), _unit_of(_group(match, "longunit")))
 
 
 def _read_before(match: re.Match[str]) -> TimePiece:
@@ -337,6 +342,7 @@ READERS = {
     "dotted": _read_date,
     "slash": _read_slash,
     "relative": _read_relative,
+    "next_week_end": lambda match: TimePiece("day", match.start(), match.end(), weekday=4, part="nextweek"),
     "weekday": _read_weekday,
     "part": _read_part,
     "span": _read_span,

@@ -24,10 +24,14 @@ _FILLER = lazy_regex(
     r"|le|la|les|a|et|de|du"
     r"|el|los|las|y|en|desde|para|pour|des|uhr|o'?clock|h|please|bitte|only|nur)\b)*"
 )
-_FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 5}
+_SPAN_DAYS = ("weekend", "nextweek", "thisweek", "thismonth")
+_FIRST_OF_PARTS = {"afternoon": 1, "evening": 1, "night": 5, "afterlunch": 1, "afterwork": 1, "afterdinner": 5}
 _FIRST_HOUR = 6
 # On a 12-hour dial, "quarter past four" means the afternoon for a reminder, but the morning for an alarm.
-_OF_TWELVE = lazy_regex(r"\b(?:half|quarter|past|cuarto|media|menos|halb|viertel|dreiviertel|quart|demie?)\b")
+_OF_TWELVE = lazy_regex(
+    r"\b(?:half|quarter|past|cuarto|media|menos|(?:une|deux|trois|quatre|cinq|[1-5]) (?:heures?|h) moins|halb|viertel"
+    r"|dreiviertel|quart|demie?)\b"
+)
 _ENGLISH_HOUR = lazy_regex(r"\bat [1-9]:\d\d")
 _OF_TWENTY_FOUR = lazy_regex(r"\d ?h|uhr|\d[:.]\d|\b0\d|heures?|horas?|midi|minuit|midnight|mitternacht|medianoche")
 _WAKES = lazy_regex(
@@ -72,7 +76,31 @@ def resolve_times(
     for before in found.of_kind("before"):
         if found.has_clock or before.days:
             at = _shift(at, before, -1)
-    return ResolvedTime(at, found.rule) if at > now or found.rule else None
+    if not found.rule:
+        return ResolvedTime(at) if at > now else None
+    ends = next(iter(found.of_kind("until")), None)
+    try:
+        return ResolvedTime(at, f"{found.rule}{end_of_rule(ends, at, now)}" if ends else found.rule)
+    except (ValueError, OverflowError):
+        return None
+
+
+def end_of_rule(ends: TimePiece, start: datetime, now: datetime) -> str:
+    """Return the part of an RRULE by which what begins at `start` ends with the day, or at the hour of its first day,
+    that `ends` names. Raises `ValueError` or `OverflowError` if there is no such day."""
+    if ends.minutes and not ends.on:
+        clock = time(*divmod(ends.minutes, 60))
+        clock = clock if ends.half or clock >= start.time() or clock.hour >= 12 else time(clock.hour + 12, clock.minute)
+        return f";UNTIL={datetime.combine(start.date(), clock):%Y%m%dT%H%M%S}"
+    if ends.part in _SPAN_DAYS and ends.weekday is None:
+        sunday = now.date() + timedelta(days=6 - now.weekday())
+        month_end = _add_months(now.date().replace(day=1), 1) - timedelta(days=1)
+        last = {"nextweek": sunday + timedelta(days=7), "thismonth": month_end}.get(ends.part, sunday)
+    elif ends.days or ends.months:
+        last = _shift(start, ends, 1).date() - timedelta(days=1)
+    else:
+        last = _on_day(ends, time(23, 59), now if ends.offset is not None else max(start, now)).date()
+    return f";UNTIL={last:%Y%m%d}T235959"
 
 
 def _moment(found: FoundTimes, now: datetime, moved: datetime | None, clock: time | None) -> datetime | None:

@@ -209,9 +209,11 @@ _HOURS_AND_MINUTES = lazy_regex(r"\b(\d{1,2}) ?h ?(\d{1,2}) ?m(?![\w'’])", re.
 
 # "At 8, 14 and 20"; in Spanish "a las 8 y 20" is one time.
 _HOURS_IN_ROW = lazy_regex(
-    r"\b(?P<at>at|um|à) (?P<first>\d{1,2}(?::\d\d)?)(?P<middle>(?:, ?\d{1,2}(?::\d\d)?){0,3}),? (?P<and>and|und|et)"
+    r"\b(?P<at>at|um|à) (?P<first>\d{1,2}(?::\d\d)?)(?P<middle>(?:(?:, ?| and | und | et )\d{1,2}(?::\d\d)?){0,3}),?"
+    r" (?P<and>and|und|et)"
     r" (?P<last>\d{1,2}(?::\d\d)?)(?=$|[,.;!]| (?:every|each|jeden|tous|remind|erinner\w*|rappelle)\b| ?(?:uhr|h"
-    r"|o'?clock|[ap]m)\b)",
+    r"|o'?clock|[ap]m)\b| (?:to|an|ans|about|of|for|de|pour|wegen) (?!\d|one\b|two\b|three\b|four\b|five\b|six\b|seven\b"
+    r"|eight\b|nine\b|ten\b|eleven\b|twelve\b|(?:to|the)day))",
     re.IGNORECASE,
 )
 
@@ -244,7 +246,7 @@ def spell_times(text: str) -> str:
 
 
 def _read_hours_in_row(match: re.Match[str]) -> str:
-    at, hours = match["at"], [match["first"], *(hour.strip() for hour in match["middle"].split(",") if hour.strip())]
+    at, hours = match["at"], [match["first"], *re.findall(r"\d{1,2}(?::\d\d)?", match["middle"])]
     hours.append(match["last"])
     if any(int(hour.split(":")[0]) > 12 for hour in hours):  # then none of them is of a dial of twelve
         hours = [hour if ":" in hour else f"{int(hour):02}:00" for hour in hours]

@@ -95,6 +95,7 @@ class ContextWindow:
         self._pacer = pacer
         self._max_output = max_output_tokens
         self._prepared: dict[str, _CallInputs] = {}  # by turn
+        self._overflowed: set[str] = set()  # turns of which the provider rejected a request as too long
         self._sent: dict[str, _Sent] = {}  # by session
         self._models: dict[str, str] = {}  # by session, the model that answered last
         self._calls: dict[str, CachedCall] = {}  # by session
@@ -121,7 +122,7 @@ class ContextWindow:
         if trigger:
             await self._compaction.make_room(turn, terms, trigger)
             view = self._conversation.load_view(turn.session)
-        else:
+        elif turn.id not in self._overflowed:
             self._compaction.clear_stuck_notice(turn.session)
         pressure = self._meter.pressure(view, terms)
         room = answer_token_limit(limits, pressure, self._max_output)
@@ -139,6 +140,7 @@ class ContextWindow:
         """After the provider rejected the request as too long, compact the view, more with every attempt. Raises
         `ModelError` if compaction is disabled."""
         prepared = self._prepared[turn.id]
+        self._overflowed.add(turn.id)
         if not self._meter.compaction_settings.auto:
             raise ModelError(
                 f"The conversation is too long for {prepared.model.name}, and compaction.auto is off. Your message "
@@ -179,6 +181,7 @@ class ContextWindow:
     def discard_turn(self, turn: str) -> None:
         """Discard state kept for the turn's next call."""
         self._prepared.pop(turn, None)
+        self._overflowed.discard(turn)
         self._estimates.discard_turn(turn)
 
     def pressure(self, session: str) -> float | None:

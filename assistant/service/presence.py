@@ -31,7 +31,10 @@ def advise_to_stay(manager: str | None = None) -> str:
     """Return a sentence on how to keep the assistant running; `manager` is that of this machine, "" for none."""
     if detect_service_manager() if manager is None else manager:
         return "`assistant service install` keeps it running."
-    return "`assistant run` keeps it running while you leave it open; have it started with this machine or container."
+    return (
+        "`assistant run` keeps it running while you leave it open; to keep it running always, let this machine or "
+        "container start that command."
+    )
 
 
 def will_stay(home: Path) -> bool:

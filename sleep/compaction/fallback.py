@@ -74,7 +74,7 @@ def plan_fallback(
         after = _pressure_after(draft, cut, compaction)
     stuck = ""
     if after.ratio > limits.threshold:
-        smallest = draft.minimum_context.describe()
+        smallest = draft.minimum_context.describe_parts()
         stuck = NoticeKind.CONTEXT_STAYS_FULL.fill(size=after.describe(), minimum=smallest).text
     pairs = zip(draft.rows[cut:], view.messages[cut:], strict=True)
     shorter = tuple(row for row, stored in pairs if row is not stored)

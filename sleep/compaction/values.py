@@ -66,6 +66,11 @@ class MinimumContext:
             f"{self.reserve:,} kept for the answer."
         )
 
+    def describe_parts(self) -> str:
+        """Return what takes the room, without the reserve, as the end of a sentence."""
+        followed = f", what followed it {self.rounds:,}" if self.rounds else ""
+        return f"rules and tools take {self.frame:,}, the newest message {self.request:,}{followed}"
+
 
 Strategy = Literal["hybrid", "summary", "mask", "sliding_window", "deletion", "selective"]
 STRATEGIES_WITHOUT_SUMMARY: frozenset[str] = frozenset({"sliding_window", "deletion", "selective"})

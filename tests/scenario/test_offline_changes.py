@@ -22,6 +22,18 @@ def todo(text: str, name: str) -> dict[str, Any]:
     return {"todos": [{"text": [text], "list": name, "due": None}]}
 
 
+def ends(text: str, due: str, until: str) -> dict[str, Any]:
+    return {"reminders": [{"text": [text], "due": due, "repeat": "daily", "until": until}]}
+
+
+def dated(text: str, name: str, due: str) -> dict[str, Any]:
+    return {"todos": [{"text": [text], "list": name, "due": due}]}
+
+
+PILL = "remind me every day at 8 am to take the pill"
+MEETING = "remind me of the meeting on Monday at 6 pm"
+CHOIR = "remind me of choir tomorrow at 7 pm"
+BANK = "remind me to call the bank tomorrow at 9 am"
 BIN = reminder("basura", "2026-03-11T18:00")
 ROWS = [
     ("todo", GROCERIES, "rice got, honey not", OPEN),
@@ -102,6 +114,130 @@ ROWS = [
         {**reminder("dentist", "2026-03-17T10:00"), "answer_has": ['"dentist"']},
     ),
     ("todo", ["añade pan a la lista de la compra"], "pasa el pan a la lista de la panadería", todo("pan", "panaderia")),
+    # What repeats ends on a day, and keeps its end when something else of it changes.
+    ("reminder_change", [PILL], "stop the pill reminder after Sunday", ends("pill", "2026-03-12T08:00", "2026-03-15")),
+    ("reminder_change", [PILL], "no more pill from Monday on", ends("pill", "2026-03-12T08:00", "2026-03-15")),
+    (
+        "reminder_change",
+        ["erinnere mich jeden Tag um 8 an die Tabletten bis Freitag"],
+        "die Tabletten lieber um 9",
+        ends("Tabletten", "2026-03-12T09:00", "2026-03-13"),
+    ),
+    (
+        "reminder_change",
+        [PILL, "the pill only until 20 March"],
+        "skip the pill tomorrow",
+        ends("pill", "2026-03-13T08:00", "2026-03-20"),
+    ),
+    (
+        "reminder_change",
+        [PILL],
+        "cancel the pill reminder from tomorrow",
+        reminder("pill", "2026-03-13T08:00", "daily"),
+    ),
+    ("reminder_change", [PILL], "no more after Sunday", ends("pill", "2026-03-12T08:00", "2026-03-15")),
+    (
+        "reminder_set",
+        [],
+        "Erinnere mich die nächsten drei Tage um 20 Uhr an die Tropfen",
+        ends("Tropfen", "2026-03-11T20:00", "2026-03-13"),
+    ),
+    ("reminder_change", [PILL], "pause the pill until Friday", reminder("pill", "2026-03-13T08:00", "daily")),
+    # What is past is not set, whatever hour it names.
+    ("reminder_set", [], "remind me yesterday at 5 to call Bob", {"reminders": []}),
+    ("reminder_set", [], "recuérdame ayer a las 5 llamar a Bob", {"reminders": []}),
+    (
+        "reminder_set",
+        [],
+        "remind me at 5 pm about yesterday's report",
+        {"reminders": [{"text": ["report"], "due": "2026-03-11T17:00", "repeat": None}]},
+    ),
+    (
+        "reminder_set",
+        [],
+        "wake me at 7 and 7:30 and 8",
+        {"reminders": [{"text": [], "due": f"2026-03-12T{at}", "repeat": None} for at in ("07:00", "07:30", "08:00")]},
+    ),
+    (
+        "reminder_set",
+        [],
+        "remind me at 9 and 12 and 18 to drink water",
+        {
+            "reminders": [
+                {"text": ["drink water"], "due": due, "repeat": None}
+                for due in ("2026-03-12T09:00", "2026-03-11T12:00", "2026-03-11T18:00")
+            ]
+        },
+    ),
+    # "Las dos alarmas" are two alarms, and no hour.
+    (
+        "reminder_change",
+        ["despiértame mañana a las 6", "despiértame mañana a las 6:30"],
+        "quita las dos alarmas de mañana",
+        {"reminders": []},
+    ),
+    (
+        "reminder_change",
+        [MEETING],
+        "add 'bring the form' to the meeting reminder",
+        reminder("bring the form", "2026-03-16T18:00"),
+    ),
+    (
+        "reminder_change",
+        ["rappelle-moi la bibliothèque vendredi à 17h"],
+        "la bibliothèque, plutôt une semaine plus tard",
+        reminder("bibliothèque", "2026-03-20T17:00"),
+    ),
+    (
+        "todo",
+        ["add two pints of milk to the shopping list"],
+        "make it three pints of milk not two",
+        todo("three pints", "shopping"),
+    ),
+    ("todo", [], "put batteries on the shopping list by Saturday", dated("batteries", "shopping", "2026-03-14")),
+    # Of whole lists
+    (
+        "todo",
+        ["add tent to the camping list by Friday"],
+        "copy the camping list to the festival list",
+        {
+            "todos": [
+                *dated("tent", "camping", "2026-03-13")["todos"],
+                *dated("tent", "festival", "2026-03-13")["todos"],
+            ]
+        },
+    ),
+    (
+        "todo",
+        ["add cake to the party list", "add eggs to the shopping list"],
+        "rename the party list to shopping",
+        {"todos": [*todo("cake", "party")["todos"], *todo("eggs", "shopping")["todos"]]},
+    ),
+    (
+        "cannot",
+        ["add cake to the party list"],
+        "merge the party list into the shopping list",
+        {**todo("cake", "party"), "cannot": True},
+    ),
+    (
+        "agenda",
+        ["add cake to the party list"],
+        "which lists do I have?",
+        {"answer_has": ["You have 1 list", "party: 1 entry"]},
+    ),
+    # Days of a month, and hours of a day
+    *(
+        (
+            "agenda",
+            ["remind me of the fair on 5 June at 10", BANK],
+            say,
+            {"answer_has": ["fair"], "answer_lacks": ["bank"]},
+        )
+        for say in ("what do I have in June", "was hab ich im Juni", "j'ai quoi en juin ?", "¿qué tengo en junio?")
+    ),
+    ("agenda", [CHOIR, BANK], "anything on after 5 tomorrow?", {"answer_has": ["choir"], "answer_lacks": ["bank"]}),
+    ("agenda", [CHOIR, BANK], "was steht morgen vor 12 Uhr an?", {"answer_has": ["bank"], "answer_lacks": ["choir"]}),
+    ("agenda", ["j'ai une réunion demain à 10h"], "qu'est-ce que j'ai demain ?", {"answer_has": ["10:00", "réunion"]}),
 ]
 
 MUM = "remind me to call mum on Friday at 10"

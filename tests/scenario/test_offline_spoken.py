@@ -25,6 +25,7 @@ LEAST_SHARES = {
     "households.jsonl": 0.85,
     "many_voices.jsonl": 0.9,
     "mixed_households.jsonl": 0.85,
+    "ordinary_days.jsonl": 0.95,
 }
 # Every so many lines: each has a home and an app of its own, which cost 80 ms of CPU.
 STEPS = {
@@ -37,6 +38,7 @@ STEPS = {
     "households.jsonl": 8,
     "many_voices.jsonl": 26,
     "mixed_households.jsonl": 6,
+    "ordinary_days.jsonl": 24,
     "parallel.jsonl": 15,
     "remarks.jsonl": 16,
     "seen.jsonl": 12,

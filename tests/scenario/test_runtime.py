@@ -230,6 +230,7 @@ async def test_overflow_is_given_up_after_its_retries_and_told(tmp_path: Path) -
         await it.wait_idle()
         assert len(it.model.requests) == 4
         told = [body for body in it.bridge.bodies if "The context stays at" not in body]
+        assert len(it.bridge.bodies) - len(told) == 1  # each retry finds it full: that is told once
         assert told == [str(overflow)]
 
 

@@ -5,7 +5,7 @@ fit of the weights) and `then`:
 
 - `reminders`: every reminder that waits: `text` (words that it has, whatever their case and accents), `due` (local
   time, or a list of which any is right), `repeat` (null, "daily", "weekly:MO,TU", "monthly:15", "yearly",
-  "every N minutes").
+  "every N minutes"), `until` (the last day of what repeats; absent where it has none).
 - `todos`: every open to-do: `text`, `list` (how its name begins; null is the ordinary one), `due` (a day, null, or a
   list).
 - `done`: the words of each to-do that is done. `answer_has`, `answer_lacks`: what the answer says and does not say.
@@ -182,7 +182,8 @@ def _has_words(row: dict[str, Any], item: Any) -> bool:
 
 def _is_reminder(row: dict[str, Any], job: Job) -> bool:
     dues = row["due"] if isinstance(row["due"], list) else [row["due"]]
-    return _has_words(row, job) and as_local(job) in dues and row["repeat"] in (_repeat_name(job), _long_name(job))
+    repeats = row["repeat"] in (_repeat_name(job), _long_name(job)) and row.get("until") == _last_day(job)
+    return _has_words(row, job) and as_local(job) in dues and repeats
 
 
 def as_local(job: Job) -> str:
@@ -216,6 +217,13 @@ def _repeat_name(job: Job) -> str | None:
         order = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
         return "weekly:" + ",".join(sorted((days or order[local.weekday()]).split(","), key=order.index))
     return {"DAILY": "daily", "MONTHLY": f"monthly:{parts.get('BYMONTHDAY', local.day)}", "YEARLY": "yearly"}[frequency]
+
+
+def _last_day(job: Job) -> str | None:
+    until = _parts(job).get("UNTIL")
+    if until is None:
+        return None
+    return f"{until[:4]}-{until[4:6]}-{until[6:8]}"
 
 
 def _long_name(job: Job) -> str | None:

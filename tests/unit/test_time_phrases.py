@@ -129,6 +129,13 @@ def test_so_many_hours_from_now_are_as_many_in_a_night_in_which_the_clocks_chang
         ("alle 2 Stunden", "2026-11-21T18:00", "FREQ=HOURLY;INTERVAL=2"),
         ("werktags um 8:30", "2026-11-23T08:30", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
         ("cada lunes a las 9", "2026-11-23T09:00", "FREQ=WEEKLY;BYDAY=MO"),
+        ("every day at 8 until Friday", "2026-11-22T08:00", "FREQ=DAILY;UNTIL=20261127T235959"),
+        ("every day at 8 for two weeks", "2026-11-22T08:00", "FREQ=DAILY;UNTIL=20261205T235959"),
+        ("every hour until 19:00", "2026-11-21T17:00", "FREQ=HOURLY;UNTIL=20261121T190000"),
+        ("jeden Tag um 8 bis zum 30.", "2026-11-22T08:00", "FREQ=DAILY;UNTIL=20261130T235959"),
+        ("chaque jour à 8h jusqu’au dimanche 29 novembre", "2026-11-22T08:00", "FREQ=DAILY;UNTIL=20261129T235959"),
+        ("cada noche a las 9 hasta fin de mes", "2026-11-21T21:00", "FREQ=DAILY;UNTIL=20261130T235959"),
+        ("from Monday every weekday at 7:30", "2026-11-23T07:30", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
     ],
 )
 def test_words_for_how_often_are_a_rule(text: str, key: str, rule: str) -> None:
@@ -136,6 +143,11 @@ def test_words_for_how_often_are_a_rule(text: str, key: str, rule: str) -> None:
         spec, due = parse_schedule(when, repeat, BERLIN, NOW)
         assert isinstance(spec, RRuleSpec)
         assert (due.key, spec.rrule) == (key, rule)
+
+
+def test_what_would_end_before_it_comes_is_refused_with_the_day() -> None:
+    with pytest.raises(UsageError, match=r"It would end on 2026-11-21, before it comes"):
+        parse_schedule("every day at 8 until today", "", BERLIN, NOW)
 
 
 def test_when_and_how_often_may_come_apart() -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from assistant.core.text import lazy_regex
-from assistant.core.time_language import UNITS, H, N
+from assistant.core.time_language import H
 from assistant.core.time_pieces import FoundTimes, are_joined, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
@@ -26,12 +26,16 @@ from assistant.models.offline.lists import (
 from assistant.models.offline.matching import ListedItem, count_hits
 from assistant.models.offline.moves import move
 from assistant.models.offline.order_signs import SAME_AGAIN
-from assistant.models.offline.plain_forms import duty_by_day, last_day
+from assistant.models.offline.plain_forms import duty_by_day, has_deadline, last_day, names_past_day
 from assistant.models.offline.plans import MOMENT, OtherAnswer, Plan, PlanContext, call_tool, describe_todos
 from assistant.models.offline.targets import content_words, find_targets
+from assistant.models.offline.timers import several_timers, without_for
 
 _MOST_PARTS = 4
-_PARTS = lazy_regex(r"\s*,?\s+(?:and|und|et|y)\s+(?:also |auch |aussi |tambien )?", re.IGNORECASE)
+_PARTS = lazy_regex(
+    r"\s*,?\s+(?:and|und|et|y|puis|then|dann|luego)\s+(?:then |dann |puis |luego |also |auch |aussi |tambien )?",
+    re.IGNORECASE,
+)
 _SENTENCE_PARTS = lazy_regex(
     r"\s*[,;.!]\s+|\s+[-–]\s+|\s+(?:so|cos|because|also|weil|denn|donc|car|asi que|porque)\s+", re.IGNORECASE
 )
@@ -39,7 +43,6 @@ _MORE_PARTS = lazy_regex(r"\s*[,;:]\s+(?:(?:and|und|et|y)\s+)?|\s+(?:and|und|et|
 _BARE_HOUR = lazy_regex(
     rf"(?:\b(?:for|at|auf|um|a|pour|para|las)\s+)?\b(\d{{1,2}})\b|\b(?:for|at|auf|um|a|las)\s+({H})"
 )
-_FOR = lazy_regex(r"\b(?:auf|für|fur|of|for|de|por|en)\s*$|\b(?:auf|à|a)\b(?=\s+(?:für|pour|para)\b)", re.IGNORECASE)
 # What a reminder without words of its own is called, by how its order begins.
 _NAMES = (
     ("wecker", "Wecker"),
@@ -56,14 +59,6 @@ _NAMES = (
 )
 _ON_THE_LIST = "It is on the list, without an alarm. To be reminded, say when: remind me to … tomorrow at 9."
 
-# "5 and 10 minutes", "5 minutes for the eggs and 10 for the pasta"
-_LENGTHS = lazy_regex(
-    rf"\b(?P<number>{N})(?: (?P<unit>{UNITS['minutes']}|{UNITS['hours']})\b)?(?P<words>(?:(?! (?:and|und|et"
-    rf"|y) )[^,\d]){{0,60}})"
-    r"(?:,? (?:and|und|et|y) |, |$)"
-)
-_HOW_MANY = lazy_regex(rf"\b{N}\s*$", re.IGNORECASE)
-_HOURS = lazy_regex(UNITS["hours"])
 # "Wecker auf 6 und einen auf 7"
 _FOR_HOUR = lazy_regex(
     r"\b(?:auf|for) (?=\d{1,2}(?:[:.]\d\d)?(?: |$|,)(?! ?(?:min|std|stunden?|sek|hours?|h\b|people|eggs)))",
@@ -78,6 +73,7 @@ _ANOTHER = lazy_regex(
 _RINGS_AT_END = lazy_regex(
     r"(?:^|(?<= ))(?:(?:to )?(?:go(?:es)? off|ring|sound)|klingel[nt]+|lautet|sonner?|suen[ea])[\s.!]*$"
 )
+_IS_PAST = "That time has passed, so nothing is set. Say one that is still to come: remind me to … tomorrow at 9."
 _AT_WHICH_HOURS = "At what times? Nothing is set yet. Say them: remind me every day at 9 and at 18 to …"
 _FOR_HOW_LONG = "For how long? Nothing is set yet. Say it with the time: set a timer for 10 minutes."
 _FOR_WHEN = "For when? Nothing is set yet. Say it with the time: set an alarm for 7 tomorrow."
@@ -98,6 +94,8 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     rings = wakes or says("timer", folded)
     if says("times_a_day", folded) and not find_times(text).of_kind("clock", "part"):
         return _AT_WHICH_HOURS
+    if names_past_day(text):
+        return _IS_PAST
     text = read_cues().patterns["times_a_day"].sub("every day", text)
     for what, when in _reminders_in(text):
         if rings and not when:
@@ -127,6 +125,8 @@ def _again(text: str, items: Sequence[ListedItem], context: PlanContext) -> dict
     is_more = says("again", folded) or says("sense_more", folded) or SAME_AGAIN.search(folded)
     if context.now is None or not times.pieces or not is_more:
         return None
+    if says("snooze", folded) and not content_words(text):
+        return None  # "not now, tell me again in ten minutes": it comes later, and not twice
     text = SAME_AGAIN.sub(" ", text)
     reminders = [item for item in items if item.kind == "reminder"]
     targets = find_targets(text, reminders, context, times)
@@ -162,14 +162,14 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     wakes = says("wake", folded)
     rings = wakes or says("alarm", folded)
     times = find_times(_FOR_HOUR.sub("at ", text) if rings else text)
-    if says("timer", folded) and len(timers := _timers(text)) > 1:
+    if says("timer", folded) and len(timers := several_timers(text)) > 1:
         return timers
     if says("timer", folded) or (not times.pieces and find_length(folded)):
         length = find_length(folded)
         minutes = length.minutes or length.days * 1440 if length else 0
         rest = f"{text[: length.start]} {text[length.end :]}" if length else ""
         if minutes:
-            return [(order_subject(_FOR.sub("", rest)) or "Timer", f"in {minutes} minutes")]
+            return [(order_subject(without_for(rest)) or "Timer", f"in {minutes} minutes")]
     times = _of_twenty_four(times)
     clocks = times.of_kind("clock")
     parts = [piece for piece in times.pieces if piece.part and piece.kind in ("part", "repeat")]
@@ -177,7 +177,7 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
         # "every morning and every evening"
         others = [piece for piece in times.pieces if piece not in parts]
         return [(order_subject(times.words), _phrase(times, [part, *others])) for part in parts]
-    if len(clocks) > 1 and (event := _before_event(times)):
+    if len(clocks) > 1 and not are_joined(times, clocks) and (event := _before_event(times)):
         return [event]
     if 1 < len(clocks) <= _MOST_PARTS:
         return _several(times)
@@ -225,26 +225,6 @@ def _of_twenty_four(times: FoundTimes) -> FoundTimes:
         own = text[clock.start : clock.end]
         text = f"{text[: clock.start]}{_BARE_END.sub(lambda m: f'{int(m[0]):02}:00', own)}{text[clock.end :]}"
     return find_times(text)
-
-
-def _timers(text: str) -> list[tuple[str, str]]:
-    """(what, when) of each timer of several: "two timers, 5 and 10 minutes"."""
-    first = re.search(r"\b(?:timers?|minuteurs?|temporizador(?:es)?|wecker|eieruhr\w*|kurzzeitwecker)\b", fold(text))
-    before = _HOW_MANY.sub("", text[: first.start()]) if first else ""  # "two timers"
-    rest = " ".join(f"{before} {text[first.end() :]}".split()) if first else text
-    found = list(_LENGTHS.finditer(fold(rest)))
-    units = [match["unit"] for match in found if match["unit"]]
-    is_one = units and _HOURS.fullmatch(units[0]) and len(units) == len(found)  # "1 hour and 20 minutes"
-    if len(found) < 2 or not units or is_one or content_words(rest[: found[0].start()]):
-        return []
-    timers = []
-    for match in found:
-        length = find_length(f"{match['number']} {match['unit'] or units[0]}")
-        if length is None or not length.minutes:
-            return []
-        words = _FOR.sub("", rest[match.start("words") : match.end("words")])
-        timers.append((order_subject(words) or "Timer", f"in {length.minutes} minutes"))
-    return timers
 
 
 def _joined_moments(times: FoundTimes) -> list[list[TimePiece]]:
@@ -356,7 +336,9 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     text, times = part.words, find_times(part.words)
     name = part.name or (_list_of_last_addition(context) if not part.is_named and says("more", fold(text)) else "")
     heading = says("add_heading", fold(text)) or says("list_heading", fold(text))
-    due = times.phrase if times.has_day and not name else ""
+    # "Bread for Friday" is a thing to buy; "due Friday" and "by Friday" are no part of one.
+    is_due = not name or has_deadline(text)
+    due = times.phrase if times.has_day and is_due else ""
     due = (_due_date(times, context.now) if due and context.now else "") or due
     if not (name or due) and times.of_kind("span") and context.now:  # "this weekend"
         due = last_day(times, context.now)

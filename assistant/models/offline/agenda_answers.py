@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import Literal
 
-from assistant.core.text import pluralize
+from assistant.core.text import lazy_regex, pluralize
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_resolve import day_range
 from assistant.models.offline.cues import fold, read_cues, says, says_any
@@ -20,7 +20,7 @@ from assistant.models.offline.intents import rank_intents, rank_without_items
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
 from assistant.models.offline.order_spelling import spell_order
-from assistant.models.offline.plain_forms import asks_what_is_left
+from assistant.models.offline.plain_forms import asks_what_is_left, month_asked_for
 from assistant.models.offline.plans import (
     CANNOT,
     OtherAnswer,
@@ -35,6 +35,17 @@ from assistant.models.offline.targets import items_at_times
 _SPANS = {"weekend": "weekend", "nextweek": "next week", "thisweek": "week", "thismonth": "month"}
 # What asks for all that is planned, whatever other words it has.
 _OF_PLANS = ("agenda_noun", "reminder_noun", "todo_noun", "open_todos", "goes_through", "all", "both_kinds")
+# "After 5", "ab 17 Uhr", "avant midi"
+_SIDE = lazy_regex(
+    r"\b(?P<after>after|past|from|nach|ab|apres|a partir d[e']|a partir de|despues de|desde|as of)"
+    r" (?:(?:las?|les|the) )?(?P<first>\d{1,2})(?::(?P<minute>\d\d))?(?! ?(?:days?|tage?n?|jours?|dias?))"
+    r"|\b(?:before|vor|avant|antes de)(?: (?:las?|les|the))? (?P<last>\d{1,2})(?::(?P<minute2>\d\d))?"
+    r"(?! ?(?:days?|tage?n?|jours?|dias?))"
+)
+_EVENING_HOUR = lazy_regex(
+    r"\d ?p\.?m\b|(?:de|por) la tarde|de la noche|abends|nachmittags|du soir|in the (?:afternoon|evening)"
+)
+_DAY_HOUR = lazy_regex(r"\d ?a\.?m\b|uhr\b|\d ?h\b|heures|de la manana|morgens|du matin|in the morning|\d:\d\d")
 _LINE_TIME = re.compile(r"- (\d\d):(\d\d) ")
 _TOLD_LINE = re.compile(r'- (?:\d\d:\d\d )?(?P<text>"(?:[^"\\]|\\.)*") \(told on ')
 _DAY_LINE = re.compile(r"\w+ \d{4}-\d\d-\d\d:")
@@ -45,6 +56,8 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if not {"list_reminders", "manage_todo_list"} & context.tools:
         raise OtherAnswer
     folded, times = fold(text), find_times(text)
+    if (month := month_asked_for(text)) and "show_agenda" in context.tools:
+        return _without_questions((yield from call_tool("show_agenda", when=month)), text, month)
     if says("days_until", folded):
         return _days_until(times, items, context.now)
     if left := asks_what_is_left(text):
@@ -162,9 +175,23 @@ def _agenda(times: FoundTimes, context: PlanContext, asked: str) -> Plan:
     else:
         when = _SPANS[named.part] if named else f"{span[0]:%Y-%m-%d}" if span else times.phrase
     result = _without_questions((yield from call_tool("show_agenda", when=when)), asked, when)
+    if span and not named and (hours := _hours_asked_for(fold(asked))):
+        return _lines_between(result, *hours)
     if span and not named and (span[1] - span[0]) < timedelta(days=1):
         return _lines_between(result, span[0].hour, span[1].hour or 24)
     return result
+
+
+def _hours_asked_for(folded: str) -> tuple[int, int] | None:
+    """From which hour to which a question asks, where it names one side: "after 5" is from 17 to 24."""
+    match = _SIDE.search(folded)
+    if match is None:
+        return None
+    hour = int(match["first"] or match["last"])
+    near = folded[match.start() : match.end() + 20]
+    if hour < 12 and (_EVENING_HOUR.search(near) or (hour < 7 and not _DAY_HOUR.search(near))):
+        hour += 12
+    return (hour, 24) if match["first"] else (0, hour)
 
 
 def _without_questions(agenda: str, asked: str, when: str) -> str:

@@ -57,6 +57,7 @@ from assistant.models.offline.rewording import names_swap, rename
 from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
 from assistant.models.offline.targets import content_words
 from assistant.models.offline.undo import do_to_other, other_number, reopen, undo
+from assistant.models.offline.whole_lists import plan_for_whole_list
 
 # From these chances on, nothing of what the person has would change it.
 _SURELY_NEW = {"cannot": 0.9, "add": 0.9, "remind": 0.9}
@@ -146,6 +147,9 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
             raise OtherAnswer
         text = spell_hours(text) if kind == "reminder" else text
     text = spell_lists(text, ())
+    if (of_list := plan_for_whole_list(text)) is not None:
+        todos = yield from read_items(context, reminders=False)
+        return (yield from of_list(spell_lists(text, {item.list for item in todos if item.list}), todos))
     items = yield from _read_what_counts(text, context)
     text = spell_lists(text, {item.list for item in items if item.list})
     if (swap := _swap(text, items)) is not None:

@@ -16,6 +16,7 @@ from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece
 from assistant.core.time_resolve import ResolvedTime, day_range, resolve_times
 from assistant.models.offline.cues import fold, read_cues, says, says_any
+from assistant.models.offline.ends import end_of, stopped_rule
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, kinds_named, words_of
 from assistant.models.offline.plans import (
@@ -112,6 +113,8 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if targets.is_everything and len(found) > 1:
         return ask_for_kind(found)
     is_once = not says("for_good", fold(text))
+    if len(found) == 1 and found[0].often and (stopped := stopped_rule(times, found[0], context.now)) is not None:
+        return (yield from call_tool("change_reminder", id=found[0].id, **stopped))
     if len(found) == 1 and found[0].often and (left := rule_without_days(found[0], times, fold(text))):
         return (yield from call_tool("change_reminder", id=found[0].id, **on_days(found[0], left)))
     if (
@@ -254,7 +257,7 @@ def skip_one(item: ListedItem, times: FoundTimes, now: datetime | None) -> dict[
         raise ToolFailedError(f"{ONLY_THE_NEXT}: {describe_item(item)}")  # those between would go as well
     step = timedelta(days=7) if "WEEKLY" in rule and "," not in rule else timedelta(days=1)
     when = datetime.combine(at.at.date(), item.due.time()) + (timedelta(0) if until else step)
-    return {"when": when.strftime(MOMENT), "repeat": rule}
+    return {"when": when.strftime(MOMENT), "repeat": f"{rule}{end_of(item)}"}
 
 
 def rule_without_days(item: ListedItem, times: FoundTimes, folded: str) -> str:
@@ -282,4 +285,4 @@ def on_days(item: ListedItem, days: str) -> dict[str, str]:
     at = item.due
     while DAY_CODES[at.weekday()] not in days:
         at += timedelta(days=1)
-    return {"when": at.strftime(MOMENT), "repeat": f"FREQ=WEEKLY;BYDAY={days}"}
+    return {"when": at.strftime(MOMENT), "repeat": f"FREQ=WEEKLY;BYDAY={days}{end_of(item)}"}

@@ -12,7 +12,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, read_cues, says_any
-from assistant.models.offline.lists import list_names, without_lists
+from assistant.models.offline.lists import list_names, quoted_items, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
 from assistant.models.offline.order_signs import TOLD
 from assistant.models.offline.targets import content_words
@@ -26,10 +26,10 @@ _HEADS_TODO = lazy_regex(
     r"|sachen|dinge)"
     r"(?: (?:left to do|to do|a faire|por hacer|zu tun|zu erledigen))? ?: ?\S"
 )
-# Nothing here copies or joins lists.
-_COPIES = lazy_regex(
-    r"^(?:please |bitte )?(?:copy|duplicate|merge|combine|kopier\w*|duplizier\w*|copie[rz]?|fusionne\w*|copia\w*"
-    r"|duplica\w*)\b"
+_NOTES_QUOTED = lazy_regex(
+    r"^(?:please |bitte |can you |tu peux |puedes )*(?:put|write|note|add|jot|stick|schreib\w*|notier\w*|setz\w*"
+    r"|trag\w*|note[rz]?|inscris|mets|ajoute|marque|apunta\w*|anota\w*|anade\w*|pon\w*)\b"
+    r"[^'\"“„«‘]{0,40}['\"“„«‘]"
 )
 # "Add another milk"
 _ADDS_ANOTHER = lazy_regex(
@@ -57,14 +57,14 @@ _PUT_ON_LIST = lazy_regex(
 )
 
 
+def notes_quoted(text: str) -> bool:
+    """Whether something in quotation marks is to be written down: "schreib mir 'Gartentor reparieren' auf"."""
+    return _NOTES_QUOTED.match(fold(text)) is not None and bool(quoted_items(text))
+
+
 def heads_todo(text: str) -> bool:
     """Whether a thing to do stands behind "todo:", "add:" or the like."""
     return _HEADS_TODO.match(fold(text)) is not None
-
-
-def copies_list(text: str) -> bool:
-    """Whether a list is to be copied or joined with another."""
-    return _COPIES.match(fold(text)) is not None and any(list_names(text))
 
 
 def puts_on_list(text: str) -> bool:

@@ -172,6 +172,11 @@ def list_names(text: str) -> list[str]:
     return [_list_name(plain, match) for match in _mentions(plain)]
 
 
+def first_mention(text: str) -> tuple[int, int] | None:
+    """From where to where, in the text with single spaces, the first list is named."""
+    return next((match.span() for match in _mentions(" ".join(text.split()))), None)
+
+
 def _mentions(plain: str) -> list[re.Match[str]]:
     """Where lists are named, in their order."""
     folded = fold(plain)

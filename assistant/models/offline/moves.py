@@ -17,6 +17,7 @@ from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
 from assistant.models.offline.changes import for_each, not_done, on_days, rule_without_days, skip_one
 from assistant.models.offline.cues import fold, says
+from assistant.models.offline.ends import end_of, ended_rule, says_no_more, stopped_rule
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words, words_of
 from assistant.models.offline.plans import (
@@ -63,7 +64,7 @@ _NOT_ONE = lazy_regex(
     re.IGNORECASE,
 )
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
-NO_END = "I can't end a reminder on a day that is still to come, so nothing is changed; say when it is to stop"
+NO_END = 'I don\'t understand on which day it is to end, so nothing is changed; name the day, as in "only until Friday"'
 _ABOUT_THEN = 90  # minutes
 # What was not at night is not moved into it by an hour that may be of the afternoon.
 _NIGHT_ENDS = 5
@@ -76,6 +77,8 @@ _OTHER_HALF = lazy_regex(
     r"\b[ap]m,? (?:and )?not [ap]m\b|\bnot [ap]m,? (?:but )?[ap]m\b|\b(?:make|meant|mean|be|it'?s) (?:that "
     r"|it |in the )?[ap]m\b|^[ap]m$"
 )
+# "13h30" is no length of time; "1h30" may be.
+_HOUR_OF_DAY = lazy_regex(r"\s*(?:[6-9]|0\d|1\d|2[0-3]) ?h ?[0-5]\d\b", re.IGNORECASE)
 _AT = lazy_regex(r"(?:at|by|um|auf|ab|à|vers|a las?) ", re.IGNORECASE)
 
 
@@ -106,6 +109,11 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return ask_which(found)
     if says("once_only", fold(text)) and len(found) == 1 and found[0].often and not times.has_clock:
         return (yield from call_tool("change_reminder", id=found[0].id, repeat="once"))
+    if len(found) == 1 and found[0].often and (ended := ended_rule(text, found[0], now)) is not None:
+        return (yield from call_tool("change_reminder", id=found[0].id, **ended))
+    stopped = stopped_rule(times, found[0], now) if len(found) == 1 and found[0].often and says_no_more(text) else None
+    if stopped is not None:
+        return (yield from call_tool("change_reminder", id=found[0].id, **stopped))
     if ends_some_day(text) and len(found) == 1 and found[0].often:
         return f"{NO_END}: {describe_item(found[0])}"
     if len(found) == 1 and (left := rule_without_days(found[0], times, fold(text))):
@@ -173,9 +181,13 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
         times = replace(times, pieces=tuple(piece for piece in times.pieces if piece.kind != "repeat"))
     clocks = times.of_kind("clock")
     # "d'une heure" may be read as one o'clock.
-    only_length = length and all(
-        length.start < clock.end and clock.start < length.end and not _AT.match(times.text[clock.start : clock.end])
-        for clock in clocks
+    only_length = (
+        length
+        and not any(_HOUR_OF_DAY.match(times.text[clock.start : clock.end]) for clock in clocks)
+        and all(
+            length.start < clock.end and clock.start < length.end and not _AT.match(times.text[clock.start : clock.end])
+            for clock in clocks
+        )
     )
     fresh = [piece for piece in times.of_kind("day", "part") if not is_old_time(item, piece, times, now)]
     if length and only_length and not fresh and not times.rule:
@@ -260,6 +272,7 @@ def _set(item: ListedItem, at: datetime, has_clock: bool, rule: str) -> Plan:
         due = at.strftime(MOMENT if has_clock else "%Y-%m-%d")
         return describe_todos((yield from call_tool("manage_todo_list", action="edit", ids=[item.id], due=due)))
     if rule:
+        rule = rule if "UNTIL" in rule else f"{rule}{end_of(item)}"
         return (yield from call_tool("change_reminder", id=item.id, when=at.strftime(MOMENT), repeat=rule))
     return (yield from call_tool("change_reminder", id=item.id, when=at.strftime(MOMENT)))
 

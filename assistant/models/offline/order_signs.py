@@ -16,7 +16,8 @@ from assistant.models.offline.intents import is_understood, rank_without_items
 from assistant.models.offline.lists import names_list
 from assistant.models.offline.matching import subject_words
 from assistant.models.offline.mood import has_others_do, is_order, tells_without_subject
-from assistant.models.offline.remark_forms import has_enough
+from assistant.models.offline.remark_forms import has_all_but, has_enough
+from assistant.models.offline.whole_lists import plan_for_whole_list
 
 # From this chance on, a sentence is a statement for sure; from the second on, it may be one.
 SURE = 0.93
@@ -224,9 +225,11 @@ def may_be_order(text: str) -> bool:
     folded = fold(text)
     if says("resembles", folded):
         return False
+    if plan_for_whole_list(text) is not None:
+        return True
     if says_any(("bare_done", "not_first", "leaves_out", "days_until", "arithmetic", "summarises"), folded):
         return True
-    if tells_without_subject(text) or has_others_do(text) or has_enough(text):
+    if tells_without_subject(text) or has_others_do(text) or has_enough(text) or has_all_but(text):
         return True  # a to-do that is there may be done with it
     if may_say_done(text) or begins_with_time(text, find_times(text)) or says("writes_down", folded):
         return True

@@ -10,7 +10,9 @@ import re
 from datetime import datetime, timedelta
 from typing import Literal
 
+from assistant.core.calendar import MONTHS
 from assistant.core.text import lazy_regex
+from assistant.core.time_names import MONTH_NAMES
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_resolve import day_range, resolve_times
 from assistant.models.offline.cues import fold, read_cues, says, says_any
@@ -87,14 +89,47 @@ _BESIDE = lazy_regex(
     r"|really|also|spätestens|au plus tard|at the latest|como muy tarde|a más tardar|endlich|enfin|finally)\b\s*",
     re.IGNORECASE,
 )
+_IN_MONTH = lazy_regex(
+    rf"\b(?:in|im|en|for|fur|pour|para|during|wahrend|durant|durante|au mois d[e']|el mes de|this|next|diesen|nachsten)"
+    rf" ?(?P<month>{'|'.join(MONTH_NAMES)})(?! \d)\b"
+)
+_DEADLINE = lazy_regex(
+    r"\b(?:due|by|bis|fallig|spatestens|avant|d'ici|au plus tard|antes del?|como muy tarde|a mas tardar) (?!the way\b)"
+)
+# A day that is over; "yesterday's report" and "die Rechnung von gestern" are things of it.
+_PAST_DAY = lazy_regex(
+    r"(?<!\bfrom )(?<!\bof )(?<!\bvon )(?<!\bvom )(?<!\bde )(?<!\bd')\b(?:yesterday(?!'s)|last night|gestern(?! abend)"
+    r"|gestern abend|vorgestern|avant-hier|ayer|anteayer|anoche|hier(?= (?:a \d|soir|matin|apres|vers)))\b"
+)
 _REASON = lazy_regex(r"\s*(?:[,;:–]|\s-\s|\b(?:because|otherwise|or else|weil|sonst|parce qu|sinon|porque)\b).*$", re.I)
+
+
+def month_asked_for(text: str) -> str:
+    """The month, in English, of a question for all that is in it and nothing else: "what do I have in June"."""
+    folded = fold(text).strip(" ¿?.!")
+    match = _IN_MONTH.search(folded)
+    if match is None or find_times(text).pieces or subject_words(f"{folded[: match.start()]} {folded[match.end() :]}"):
+        return ""
+    asks = "?" in text or says_any(("asks", "agenda", "agenda_noun", "anything", "question_word", "show"), folded)
+    number = next((n for n, names in enumerate(MONTH_NAMES) if re.fullmatch(names, match["month"])), None)
+    return MONTHS[number].capitalize() if asks and number is not None else ""
+
+
+def names_past_day(text: str) -> bool:
+    """Whether the only day that a sentence names is over: "remind me yesterday at 5"."""
+    return _PAST_DAY.search(fold(text)) is not None and not find_times(text).of_kind("day", "delta", "repeat")
+
+
+def has_deadline(text: str) -> bool:
+    """Whether a sentence says that its day is the last one, and no part of what it names."""
+    return _DEADLINE.search(fold(text)) is not None
 
 
 def has_plain_form(text: str) -> bool:
     """Whether a sentence may be one of these forms."""
     times = find_times(text)
     is_duty = bool(times.pieces) and (says("own_duty", fold(text)) or _is_infinitive(times))
-    return is_duty or is_dated_thing(text) or bool(asks_what_is_left(text))
+    return is_duty or is_dated_thing(text) or bool(asks_what_is_left(text)) or bool(month_asked_for(text))
 
 
 def only_tells_of_new(text: str) -> bool:
@@ -122,7 +157,7 @@ def is_dated_thing(text: str) -> bool:
     words = fold(times.words)
     if not 0 < len(words.split()) <= _MOST_WORDS or ":" in words or not subject_words(text) or names_list(text):
         return False
-    if _VERB.search(words) or says_any((*STRONG_CUES, *NOUN_CUES, *_ASKS_OR_TELLS), folded):
+    if says("own_duty", folded) or _VERB.search(words) or says_any((*STRONG_CUES, *NOUN_CUES, *_ASKS_OR_TELLS), folded):
         return False
     if SAME_AGAIN.search(folded) or commands(times.words) or tells_without_subject(text):
         return False

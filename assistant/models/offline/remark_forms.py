@@ -110,6 +110,13 @@ def has_enough(text: str) -> bool:
     return _IS_THERE.match(fold(text)) is not None
 
 
+def has_all_but(text: str) -> bool:
+    """Whether somebody says that they have got or done all but something: "j'ai tout acheté sauf le saumon"."""
+    folded = fold(text)
+    done = ("perfect", "sense_done", "done", "bare_done")
+    return "?" not in text and says("except", folded) and says("all", folded) and says_any(done, folded)
+
+
 def ends_some_day(text: str) -> bool:
     """Whether what comes again and again is wanted only until a day."""
     return _ONLY_UNTIL.match(fold(text)) is not None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from assistant.core.text import lazy_regex
+from assistant.core.time_language import N
 from assistant.core.time_pieces import find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, read_cues, says
@@ -65,7 +66,8 @@ _NOT_BUT = lazy_regex(
 )
 # "it's the building society not the bank, fix that"; "era escribir a Pablo, no a Pedro"
 _THIS_NOT_THAT = lazy_regex(
-    rf"\b(?:it'?s|es|c'est|era|ist|is|mean|meant|meinte?) (?P<new>[^,.;]+?),? (?:and |y |et |und )?"
+    rf"\b(?:it'?s|es|c'est|era|ist|is|mean|meant|meinte?|(?:queria|quise) decir|voulais dire)"
+    rf" (?P<new>[^,.;]+?),? (?:and |y |et |und )?"
     rf"(?:not|nicht|pas|no) (?:a |de |to |an )?{_ARTICLE}(?P<old>[\w-]+(?: [\w-]+)?)(?:,.*)?$"
 )
 _CLAUSE = lazy_regex(r",? (?:i|we|that|who|whom|que|qu'|qui|a quien|al que|a la que|ich|muss|wir|den|die)\b")
@@ -124,6 +126,21 @@ _PUT_RIGHT = lazy_regex(
 )
 
 
+# "Add 'bring the form' to the school reminder"
+_APPENDED = lazy_regex(
+    r"^(?:please |bitte |can you |tu peux |puedes )*(?:add|append|r?ajoute[rz]?|anade\w*|agrega\w*|erganze?|fug\w*"
+    r"|schreib\w*|setz\w*)"
+    r" ['\"“„«‘]?(?P<new>[^'\"“”„«»‘’]{2,60}?)['\"”“»’]? (?P<where>(?:to|zu[rm]?|auf|in|au|a la|a l'|al|a|dans|en) "
+    r".*\b(?:reminder|\w*erinnerung|rappel|recordatorio)\b.*)$"
+)
+# "Make it three pints of milk, not two"
+_OTHER_NUMBER = lazy_regex(
+    rf"\b(?P<new>{N}) (?P<what>[^,;]{{2,40}}?),? (?:not|rather than|instead of|statt|anstatt|nicht|pas"
+    rf"|plutot que|au lieu de|no"
+    rf"|en vez de|en lugar de) (?P<old>{N})\b[ .!]*$"
+)
+
+
 def _plain(text: str) -> str:
     """The words without marks of quotation and at the ends."""
     return " ".join(re.sub('[«»„“”"]', " ", text).split()).strip(" .!?")
@@ -138,6 +155,8 @@ _HAS_OTHER = lazy_regex(
 def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
     """Whether a sentence says words of a thing that is there, and which others are to be in their place."""
     plain = _plain(text)
+    if _find_appended(text, items) or _find_other_number(plain, items):
+        return True
     swap = _find_swap(plain, items) or _find_new_name(plain, items) or _find_meant(plain, items)
     if swap is None or _HAS_OTHER.search(fold(text)):
         return False
@@ -156,6 +175,8 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     plain = _plain(text)
     folded = fold(plain)
     waiting = [item for item in items if not item.done]
+    if (more := _find_appended(text, waiting) or _find_other_number(plain, waiting)) is not None:
+        return (yield from _reword(*more))
     if (swap := _find_swap(plain, waiting)) is not None:
         return (yield from _reword(*swap))
     if (renamed := _find_new_name(plain, waiting) or _find_meant(plain, waiting)) is not None:
@@ -174,6 +195,34 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     if len(found) > 1:
         return ask_which(found)
     return (yield from _reword(found[0], new))
+
+
+def _find_appended(text: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
+    """The one reminder that gets more words, and all that it has then."""
+    written = " ".join(text.split()).strip(" .!")
+    match = _APPENDED.match(fold(written))
+    if match is None or find_times(match["new"]).pieces or find_length(match["new"]):
+        return None
+    reminders = [item for item in items if item.kind == "reminder" and not item.done]
+    words = subject_words(match["where"])
+    found = matching(words, reminders) if words else reminders
+    more = tidy_item(written[match.start("new") : match.end("new")])
+    return (found[0], f"{found[0].text}, {more}") if len(found) == 1 and subject_words(more) else None
+
+
+def _find_other_number(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
+    """The one thing of which there are to be more or fewer."""
+    folded = fold(plain)
+    match = _OTHER_NUMBER.search(folded)
+    if match is None or find_times(plain).pieces or find_length(folded):
+        return None
+    old = re.compile(rf"(?<!\w){re.escape(match['old'])}(?!\w)")
+    named = matching(subject_words(match["what"]), [item for item in items if not item.done])
+    found = [item for item in named if old.search(fold(item.text))]
+    if len(found) != 1 or (place := old.search(fold(found[0].text))) is None:
+        return None
+    new = plain[match.start("new") : match.end("new")]
+    return found[0], f"{found[0].text[: place.start()]}{new}{found[0].text[place.end() :]}"
 
 
 def _is_hour(new: str) -> bool:
@@ -246,7 +295,8 @@ def _swapped(plain: str, folded: str, item: ListedItem) -> str:
             words = words[:-1]
         if words:
             return f"{item.text[:place]}{' '.join(words)}{item.text[place + len(match['old']) :]}"
-    if _CONTRAST.search(folded) and not find_times(plain).pieces and (new := _other_words(plain, folded, item)):
+    says_when = find_times(plain).pieces or find_length(folded)
+    if _CONTRAST.search(folded) and not says_when and (new := _other_words(plain, folded, item)):
         return new
     for pattern in _SWAPS:
         for match in pattern.finditer(folded):

@@ -15,7 +15,7 @@ from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.changes import says_whole_list_done
 from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
-from assistant.models.offline.list_forms import copies_list, heads_list, heads_todo, is_for_list, puts_on_list
+from assistant.models.offline.list_forms import heads_list, heads_todo, is_for_list, notes_quoted, puts_on_list
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
 from assistant.models.offline.mood import has_others_do, tells_without_subject
@@ -31,9 +31,9 @@ from assistant.models.offline.order_signs import (
     names_what_orders_are_about,
     tells_need,
 )
-from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day, tells_of_cancelled
+from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day, month_asked_for, tells_of_cancelled
 from assistant.models.offline.plans import PlanContext, find_last_changed
-from assistant.models.offline.remark_forms import intent_of_remark, is_back, is_off_for_done, was_not_done
+from assistant.models.offline.remark_forms import has_all_but, intent_of_remark, is_back, is_off_for_done, was_not_done
 from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
 from assistant.models.offline.tense_forms import intent_of_tense, tells_of_past_day, tells_what_happened
@@ -134,10 +134,14 @@ def _intent_at_once(it: _Sentence) -> str:
         it.likeliest == "ask" and tells_of_past_day(it.text)
     ):
         return "statement"
-    if _is_beyond(it.folded) or copies_list(it.text) or (says("summarises", it.folded) and not it.times.of_kind("day")):
+    if _is_beyond(it.folded) or (says("summarises", it.folded) and not it.times.of_kind("day")):
         return "cannot"
-    if asks_what_is_left(it.text):
+    if asks_what_is_left(it.text) or month_asked_for(it.text):
         return "ask"
+    if notes_quoted(it.text) and not (it.named or says("reminder_noun", it.folded)):
+        return "add"
+    if has_all_but(it.text) and it.named:
+        return "complete"
     if it.likeliest == "add" and _ASKS_TO_REMIND.match(it.folded) and not names_list(it.text):
         return "remind"
     if it.likeliest == "ask" and _is_bare_reminder(it):

@@ -61,7 +61,7 @@ from sleep.rules.translate import to_english
 
 INTRODUCTION = (
     "*This is offline mode (no language model). I keep what you tell me, find it again word for word, and manage your "
-    "to-do list. Say `help` for examples.*"
+    "reminders and lists. Say `help` for examples.*"
 )
 _NOTED = "Noted."
 _NOT_CHANGED = "No reminder or to-do was changed."
