@@ -31,8 +31,8 @@ def _axe() -> str:
     return (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
 
 
-# For looking at afterwards; ignored by git.
-SCREENSHOTS = Path(__file__).parents[2] / ".screenshots"
+# For looking at afterwards, where SCREENSHOTS=1 asks for them; ignored by git.
+SCREENSHOTS = Path(__file__).parents[2] / ".screenshots" if os.environ.get("SCREENSHOTS") else None
 _SECONDS = 90
 _ENDED = re.compile(r"net::ERR_(?:CONNECTION_|INCOMPLETE_CHUNKED|EMPTY_RESPONSE)")
 
@@ -158,8 +158,9 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": name})
 
     def screenshot(self, name: str) -> None:
-        SCREENSHOTS.mkdir(exist_ok=True)
-        self.driver.save_screenshot(str(SCREENSHOTS / f"{name}.png"))
+        if SCREENSHOTS is not None:
+            SCREENSHOTS.mkdir(exist_ok=True)
+            self.driver.save_screenshot(str(SCREENSHOTS / f"{name}.png"))
 
 
 @contextmanager
