@@ -33,6 +33,8 @@ from typing import Any, NoReturn
 
 import tzlocal
 
+from tests.support.new_databases import copy_new_databases
+
 _ROOT = Path(__file__).parents[2]
 _COMMAND = (sys.executable, "-m", "tests.support.forked_command")
 # What `chat`, `run` and the commands that only look import, late imports included.
@@ -184,6 +186,7 @@ def _preload(module: str) -> None:
         from tests.crash.forked_mem0 import import_mem0
 
         import_mem0()
+    copy_new_databases()
     names = _PRELOADED if module in ("", "assistant.cli.main") else (module, *_LATE.get(module, ()))
     for name in names:
         importlib.import_module(name)
