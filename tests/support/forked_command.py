@@ -69,6 +69,17 @@ _PRELOADED = (
 )
 # What a module imports when it is asked for something.
 _LATE: dict[str, tuple[str, ...]] = {
+    "assistant.documents.extract": (
+        "PIL.ExifTags",
+        "assistant.documents.mail_parts",
+        "charset_normalizer",
+        "docx.table",
+        "lxml.html",
+        "openpyxl",
+        "pptx",
+        "pypdf.errors",
+        "trafilatura",
+    ),
     "assistant.calendars.worker": ("assistant.calendars.sync", "assistant.calendars.collections"),
     "assistant.mcp.session_main": ("mcp", "mcp.client.session", "mcp.server.mcpserver", "uvicorn"),
 }

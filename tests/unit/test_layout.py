@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("assistant", "sleep", "tools")
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 60
+ENVIRONMENT = ("environ", "getenv", "environb")
 
 
 def sources(*folders: str) -> list[Path]:
@@ -53,7 +54,8 @@ def statements(path: Path) -> tuple[ast.AST, ...]:
     while waiting:
         node = waiting.pop()
         found.append(node)
-        waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, block, ())
     return tuple(found)
 
 
@@ -141,8 +143,9 @@ def test_only_the_settings_read_the_environment() -> None:
     readers = {
         place(path)
         for path in sources(*PACKAGES, "docs")
+        if any(name in path.read_text(encoding="utf-8") for name in ENVIRONMENT)
         for node in ast.walk(tree(path))
-        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
+        if isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT
     }
     # Mem0 reads its switches from there when it is imported: its child process sets them. So does pydantic. numpy reads
     # its threads when it is imported, so that the command sets them first.
