@@ -1,10 +1,10 @@
 """Programs that are started as `python -m MODULE` by this process are forked from one that has imported MODULE.
 
 Importing is nearly all that such a child takes: the SDK of MCP 1.3 s of CPU, Mem0 and the readers of calendars half a
-second, those of documents a quarter. What runs is the module's own program, in a process of its own, a child of the one
-that started it (`forked_command.py`). One fork server for each module begins at the first start of it. A server of MCP is
-started by such a child, and forked from that. Children of other children, and what is started in another way, are not
-touched.
+second, those of documents a quarter. What runs is the module's own program, in a process of its own, a child of the
+one that started it (`forked_command.py`). One fork server for each module begins at the first start of it. A server of
+MCP is started by such a child, and forked from that. Children of other children, and what is started in another way,
+are not touched.
 """
 
 from __future__ import annotations
