@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from tests.support.forked_command import fork_process, fork_server
 
 MODULES = {
+    "assistant.backup.process",
     "assistant.calendars.worker",
     "assistant.cli.main",
     "assistant.documents.extract",
@@ -35,6 +36,8 @@ MODULES = {
 FORKED_HERE = {"tests.support.mcp_server"}
 """By whoever starts them, a process of one thread that has imported what they need."""
 _MOST_DESCRIPTORS = 4096
+# Before a command it changes what no test looks at.
+_DISK_PRIORITY = ("ionice", "-c", "3")
 _start: Any = subprocess.Popen._execute_child  # type: ignore[attr-defined]
 
 
@@ -98,6 +101,8 @@ def _execute_child(self: subprocess.Popen[Any], *given: Any) -> None:
 
 def _asked_for(words: Any) -> tuple[Sequence[str], str, Sequence[str]]:
     """The flags of the interpreter, the module, and its arguments; no module where it is another command."""
+    if isinstance(words, (list, tuple)) and tuple(words[: len(_DISK_PRIORITY)]) == _DISK_PRIORITY:
+        words = words[len(_DISK_PRIORITY) :]
     if isinstance(words, (list, tuple)) and words and words[0] == sys.executable and "-m" in words:
         at = words.index("-m")
         flags = words[1:at]
