@@ -10,7 +10,6 @@ from assistant.core.dataclass import dataclass
 
 EventState = Literal["confirmed", "tentative", "cancelled"]
 InvitationAnswer = Literal["", "needs-action", "accepted", "declined", "tentative", "delegated"]
-SourceKind = Literal["caldav", "carddav", "ics", "vcard"]
 
 
 @dataclass(frozen=True, slots=True)

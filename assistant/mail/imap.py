@@ -165,11 +165,6 @@ class ImapConnection:
             self._box.folder.create(use)
             return use
 
-    def folders(self) -> list[str]:
-        """Return the folders that can be opened, by their names on the server."""
-        with self._explained():
-            return [it.name for it in self._box.folder.list() if "\\noselect" not in map(str.casefold, it.flags)]
-
     # --------------------------------------------------------------------------------------------- the selected folder
 
     def search(self, query: MailQuery) -> list[int]:

@@ -88,9 +88,6 @@ class MailService:
 
         return await self._imap(search_folders)
 
-    async def folders(self) -> list[str]:
-        return await self._imap(lambda connection: connection.folders())
-
     async def read(self, place: MailPlace) -> ParsedMail:
         """Raises `MailError`."""
         from assistant.mail.imap import MAX_MAIL_BYTES

@@ -172,16 +172,13 @@ class ContextMeter:
     def terms(self, session: str) -> CompactionLimits | None:
         """Return the limits of an idle session, or None while the model's limits are unknown."""
         limits = self._chosen_limits()
-        return None if limits is None else self.terms_for(session, self._models.answering.name, limits)
-
-    def terms_for(self, session: str, model: str, limits: ModelLimits, volatile: str = "") -> CompactionLimits:
-        """Return the limits for a call of this model; `volatile` is sent with it but not kept."""
-        return self.frame_and_terms(session, model, limits, volatile)[1]
+        return None if limits is None else self.frame_and_terms(session, self._models.answering.name, limits, "")[1]
 
     def frame_and_terms(
         self, session: str, model: str, limits: ModelLimits, volatile: str
     ) -> tuple[PromptFrame, CompactionLimits]:
-        """Return what surrounds the history in a prompt, and the limits as `terms_for` does."""
+        """Return what surrounds the history in a prompt, and the limits for a call of this model; `volatile` is sent
+        with it but not kept."""
         counter = self._estimates.counter(model)
         frame, fixed = self.frame(session, model)
         return frame, CompactionLimits(

@@ -3,7 +3,6 @@ the same questions again and again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,9 +34,3 @@ def open_engine(talk: DatasetConversation, path: Path) -> SearchEngine:
         batch = records[start : start + _AT_ONCE]
         engine.index.append(batch, {MAIN_SESSION: batch[-1].seq})
     return engine
-
-
-def recall_at(talk: DatasetConversation, found: Sequence[int], evidence: Sequence[str], depth: int) -> float:
-    """The share of the evidence among the first sources."""
-    shown = {talk.said[source].turn for source in found[:depth]}
-    return len(shown.intersection(evidence)) / len(evidence)

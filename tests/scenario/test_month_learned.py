@@ -3,8 +3,10 @@ neither clever nor honest."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -35,13 +37,21 @@ def month(request: pytest.FixtureRequest) -> MonthConversation:
     return read_month(request.param)
 
 
-@pytest.fixture
-def home() -> Iterator[JournalHome]:
+@contextmanager
+def opened() -> Iterator[JournalHome]:
     with memory_backed_directory() as path:
         home = JournalHome(Path(path)).open()
         yield home
         assert home.verify().problems == ()
         home.close()
+
+
+@pytest.fixture(scope="module")
+def by_rules(month: MonthConversation) -> Iterator[tuple[JournalHome, Judgement]]:
+    """A home in which the month was lived without a model, and what it learned."""
+    with opened() as home:
+        home.model.provider = "offline"
+        yield home, _judged(home, month, asyncio.run(lived(home, month)))
 
 
 async def lived(home: JournalHome, month: MonthConversation) -> dict[int, int]:
@@ -81,25 +91,25 @@ def _correcting(home: JournalHome, month: MonthConversation) -> dict[str, Journa
 # ---------------------------------------------------------------------------------------------------------- by rules
 
 
-async def test_f29_a_month_is_learned_by_rules_without_its_junk(home: JournalHome, month: MonthConversation) -> None:
-    home.model.provider = "offline"
-    judged = _judged(home, month, await lived(home, month))
+def test_f29_a_month_is_learned_by_rules_without_its_junk(by_rules: tuple[JournalHome, Judgement]) -> None:
+    home, judged = by_rules
     assert judged.recall >= ENOUGH_FACTS, judged.missed
     assert 1 - judged.precision <= MOST_JUNK, judged.texts("junk")
     assert home.model.requests == []
 
 
-async def test_every_correction_of_a_month_is_learned_as_one(home: JournalHome, month: MonthConversation) -> None:
-    home.model.provider = "offline"
-    judged = _judged(home, month, await lived(home, month))
+def test_every_correction_of_a_month_is_learned_as_one(
+    by_rules: tuple[JournalHome, Judgement], month: MonthConversation
+) -> None:
+    home, judged = by_rules
     assert judged.uncorrected == ()
     assert set(_correcting(home, month)) == {each.id for each in month.corrections}
 
 
-async def test_a_correction_puts_an_end_to_what_it_corrects(home: JournalHome, month: MonthConversation) -> None:
-    home.model.provider = "offline"
-    await lived(home, month)
-    held = compared(home)
+def test_a_correction_puts_an_end_to_what_it_corrects(
+    by_rules: tuple[JournalHome, Judgement], month: MonthConversation
+) -> None:
+    held = compared(by_rules[0])
     stale = [
         (each.id, one.text)
         for each in month.corrections
@@ -186,11 +196,10 @@ def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "", text.lower().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))[:200]
 
 
-async def test_f29_what_a_middling_model_adds_does_not_get_into_the_journal(
-    home: JournalHome, month: MonthConversation
-) -> None:
-    home.model.script = [middling(month)]
-    judged = _judged(home, month, await lived(home, month))
+async def test_f29_what_a_middling_model_adds_does_not_get_into_the_journal(month: MonthConversation) -> None:
+    with opened() as home:
+        home.model.script = [middling(month)]
+        judged = _judged(home, month, await lived(home, month))
     assert len(home.model.requests) > 20
     assert judged.recall >= ENOUGH_FACTS, judged.missed
     assert judged.uncorrected == ()

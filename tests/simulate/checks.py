@@ -58,7 +58,6 @@ class Checks:
         self._prices = load_prices(shipped_config_dir() / PRICES_FILE)["anthropic"]
         self._billed: dict[date, float] = defaultdict(float)  # US dollars, by day
         self._caps: dict[date, set[float]] = defaultdict(set)
-        self._spent_in_month: dict[tuple[int, int], float] = defaultdict(float)  # US dollars
         self.reminders = Reminders(life)
         self._shown_keys: set[str] = set()
         self._dropped_keys: set[str] = set()

@@ -107,10 +107,6 @@ class Machine:
         """Since boot, suspended or not."""
         return self._suspended + timedelta(seconds=self._loop.read() + 3600)
 
-    @property
-    def is_clock_wrong(self) -> bool:
-        return self._set_by != timedelta()
-
     def set_clock(self, by: timedelta) -> None:
         """Somebody, or something, sets the wall clock to `by` beside the true time."""
         self._set_by = by

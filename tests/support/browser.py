@@ -7,6 +7,7 @@ import asyncio
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -18,7 +19,6 @@ from selenium.common.exceptions import NoAlertPresentException, StaleElementRefe
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.support.web_api import LiveApi
 
@@ -31,9 +31,10 @@ def _axe() -> str:
     return (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
 
 
-# For looking at afterwards; ignored by git.
-SCREENSHOTS = Path(__file__).parents[2] / ".screenshots"
+# For looking at afterwards, where SCREENSHOTS=1 asks for them; ignored by git.
+SCREENSHOTS = Path(__file__).parents[2] / ".screenshots" if os.environ.get("SCREENSHOTS") else None
 _SECONDS = 90
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.2  # seconds
 _ENDED = re.compile(r"net::ERR_(?:CONNECTION_|INCOMPLETE_CHUNKED|EMPTY_RESPONSE)")
 
 
@@ -45,8 +46,14 @@ class Browser:
         self.driver.get(url)
 
     def wait(self, condition: Callable[[], T], what: str = "") -> T:
-        """Until it gives something true."""
-        found: T = WebDriverWait(self.driver, _SECONDS, poll_frequency=0.03).until(lambda _: condition(), what)
+        """Until it gives something true. Asking takes the browser as much as what is waited for: it is asked ever less
+        often."""
+        ends, pause = time.monotonic() + _SECONDS, _FIRST_PAUSE
+        while not (found := condition()):
+            if time.monotonic() > ends:
+                raise TimeoutException(what)
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
         return found
 
     def find(self, selector: str, text: str = "") -> WebElement:
@@ -158,8 +165,9 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": name})
 
     def screenshot(self, name: str) -> None:
-        SCREENSHOTS.mkdir(exist_ok=True)
-        self.driver.save_screenshot(str(SCREENSHOTS / f"{name}.png"))
+        if SCREENSHOTS is not None:
+            SCREENSHOTS.mkdir(exist_ok=True)
+            self.driver.save_screenshot(str(SCREENSHOTS / f"{name}.png"))
 
 
 @contextmanager

@@ -123,13 +123,13 @@ def make_photo(description: str = "") -> bytes:
 
 
 def make_zip_bomb() -> bytes:
-    """1 MB that unpacks to 1 GB, as a Word file."""
+    """Little that unpacks to more than is read, as a Word file."""
     file = io.BytesIO()
     with (
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive,
         archive.open("word/document.xml", "w") as entry,
     ):
-        for _ in range(1024):
+        for _ in range(301):
             entry.write(b"a" * 2**20)
     return file.getvalue()
 

@@ -9,6 +9,7 @@ The process is a child of the one that asked, so it is waited for, killed and re
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import fcntl
@@ -28,22 +29,38 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import tzlocal
+
+from tests.support.new_databases import copy_new_databases
 
 _ROOT = Path(__file__).parents[2]
 _COMMAND = (sys.executable, "-m", "tests.support.forked_command")
 # What `chat`, `run` and the commands that only look import, late imports included.
 _PRELOADED = (
+    "_strptime",
     "anthropic",
+    "anyio._backends._asyncio",
+    "apscheduler.executors.asyncio",
+    "assistant.archive.object_store",
+    "assistant.cli.backup",
+    "assistant.cli.bridge.command",
     "assistant.cli.chat.command",
+    "assistant.cli.client",
+    "assistant.cli.config.command",
+    "assistant.cli.exports",
+    "assistant.cli.log",
     "assistant.cli.main",
     "assistant.cli.serve",
+    "assistant.cli.shell",
     "assistant.cli.status",
+    "assistant.cli.verify",
+    "assistant.commands.catalog",
     "assistant.daemon",
     "assistant.mem0.embedders",
     "assistant.search.engine",
+    "assistant.web.app",
     "assistant.web.server",
     "assistant.wire.app",
     "multiprocessing.spawn",
@@ -52,6 +69,17 @@ _PRELOADED = (
 )
 # What a module imports when it is asked for something.
 _LATE: dict[str, tuple[str, ...]] = {
+    "assistant.documents.extract": (
+        "PIL.ExifTags",
+        "assistant.documents.mail_parts",
+        "charset_normalizer",
+        "docx.table",
+        "lxml.html",
+        "openpyxl",
+        "pptx",
+        "pypdf.errors",
+        "trafilatura",
+    ),
     "assistant.calendars.worker": ("assistant.calendars.sync", "assistant.calendars.collections"),
     "assistant.mcp.session_main": ("mcp", "mcp.client.session", "mcp.server.mcpserver", "uvicorn"),
 }
@@ -169,6 +197,7 @@ def _preload(module: str) -> None:
         from tests.crash.forked_mem0 import import_mem0
 
         import_mem0()
+    copy_new_databases()
     names = _PRELOADED if module in ("", "assistant.cli.main") else (module, *_LATE.get(module, ()))
     for name in names:
         importlib.import_module(name)
@@ -217,13 +246,37 @@ def _become(order: dict[str, Any], pipes: list[int]) -> None:
     sys.argv = ["assistant", *order["arguments"]]
 
 
-if __name__ == "__main__":
-    wanted = main()
-    if wanted:
+def _run(module: str) -> None:
+    """The program to its end: `module`, or `assistant`."""
+    if module:
         # As the interpreter runs `-m`: the module once more, under the name of the program.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="runpy")
-        runpy.run_module(wanted, run_name="__main__", alter_sys=True)
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
     else:
         from assistant.cli.main import main as assistant
 
         assistant()
+
+
+def _end(error: SystemExit | None) -> NoReturn:
+    """End as the interpreter does, but without taking apart what was imported: that writes to most of the memory which
+    is shared with the server, and copying it took ten times as long as a short command."""
+    code = error.code if error is not None else None
+    if not isinstance(code, int | None):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit((code or 0) & 0xFF)
+
+
+if __name__ == "__main__":
+    wanted = main()
+    try:
+        _run(wanted)
+    except SystemExit as ended:
+        _end(ended)
+    _end(None)

@@ -1,9 +1,10 @@
 """Programs that are started as `python -m MODULE` by this process are forked from one that has imported MODULE.
 
 Importing is nearly all that such a child takes: the SDK of MCP 1.3 s of CPU, Mem0 and the readers of calendars half a
-second. What runs is the module's own program, in a process of its own, a child of the one that started it
-(`forked_command.py`). One fork server for each module begins at the first start of it. A server of MCP is started by
-such a child, and forked from that. Children of other children, and what is started in another way, are not touched.
+second, those of documents a quarter. What runs is the module's own program, in a process of its own, a child of the
+one that started it (`forked_command.py`). One fork server for each module begins at the first start of it. A server of
+MCP is started by such a child, and forked from that. Children of other children, and what is started in another way,
+are not touched.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from typing import Any, NoReturn
 from tests.support.forked_command import fork_process, fork_server
 
 MODULES = {
+    "assistant.backup.process",
     "assistant.calendars.worker",
     "assistant.cli.main",
+    "assistant.documents.extract",
+    "assistant.imports.child",
     "assistant.mcp.session_main",
     "assistant.wire.memory_worker_main",
     "tests.support.processes.killed_compaction",
@@ -32,6 +36,8 @@ MODULES = {
 FORKED_HERE = {"tests.support.mcp_server"}
 """By whoever starts them, a process of one thread that has imported what they need."""
 _MOST_DESCRIPTORS = 4096
+# Before a command it changes what no test looks at.
+_DISK_PRIORITY = ("ionice", "-c", "3")
 _start: Any = subprocess.Popen._execute_child  # type: ignore[attr-defined]
 
 
@@ -95,6 +101,8 @@ def _execute_child(self: subprocess.Popen[Any], *given: Any) -> None:
 
 def _asked_for(words: Any) -> tuple[Sequence[str], str, Sequence[str]]:
     """The flags of the interpreter, the module, and its arguments; no module where it is another command."""
+    if isinstance(words, (list, tuple)) and tuple(words[: len(_DISK_PRIORITY)]) == _DISK_PRIORITY:
+        words = words[len(_DISK_PRIORITY) :]
     if isinstance(words, (list, tuple)) and words and words[0] == sys.executable and "-m" in words:
         at = words.index("-m")
         flags = words[1:at]

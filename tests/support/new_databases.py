@@ -2,7 +2,8 @@
 made is copied page by page into every file that has no table yet.
 
 What always holds: a database that has any table is migrated as ever, and so is one whose migrations draw something at
-random, and every database of a child process. Running them takes some 35 ms for a data folder, and most tests make one.
+random, and every database of a program that is started as people start it. Running them takes some 35 ms for a data
+folder, and most tests make one. What is forked (`forked_command.py`) has what its server made.
 """
 
 from __future__ import annotations

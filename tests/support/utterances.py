@@ -109,14 +109,8 @@ async def play(home: Path, row: dict[str, Any]) -> tuple[Outcome, Outcome]:
         for text in row.get("given", []):
             await _say(it, text)
         before = _look(it)
-        if row["say"]:
-            await _say(it, row["say"])
+        await _say(it, row["say"])
         return before, _look(it)
-
-
-async def play_given(home: Path, row: dict[str, Any]) -> Outcome:
-    """Before the utterance alone."""
-    return (await play(home, {**row, "say": ""}))[0]
 
 
 async def _say(it: LiveApp, text: str) -> None:

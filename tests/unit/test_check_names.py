@@ -102,10 +102,6 @@ def test_the_check_fails_where_a_name_does_not_exist(project: Path, capsys: pyte
     assert capsys.readouterr().err == "docs/page.md:1: test_nothing does not exist\n"
 
 
-def test_every_name_that_a_page_of_this_project_gives_exists() -> None:
-    assert find_missing_names(ROOT) == []
-
-
 # ------------------------------------------------------------------------------------------------- pages for developers
 
 

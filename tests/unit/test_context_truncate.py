@@ -159,7 +159,7 @@ policies = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=100, deadline=None, database=None)
 @given(texts, policies)
 def test_a_result_is_never_longer_than_its_limit(text: str, policy: TruncationPolicy) -> None:
     measure = estimate_tokens if policy.kind == "tokens" else utf8_length
@@ -171,7 +171,7 @@ def test_a_result_is_never_longer_than_its_limit(text: str, policy: TruncationPo
         assert shown.metadata["truncated"]["removed"] > 0
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=100, deadline=None, database=None)
 @given(texts, st.integers(20, 2000), st.integers(20, 2000))
 def test_shortening_by_reference_holds_its_bound_however_often(text: str, first: int, second: int) -> None:
     message = truncate_to_reference(output(text), PLACE, first, estimate_tokens)

@@ -11,6 +11,7 @@ import pytest
 from assistant.core.plain_files import FileRefused
 from assistant.documents.kinds import find_kind
 from assistant.documents.reader import MAX_DOCUMENT_BYTES, DocumentReader
+from tests.support import forked_modules
 from tests.support.documents import (
     HTML,
     make_email,
@@ -99,6 +100,7 @@ async def test_the_child_sees_no_secret_of_the_environment(monkeypatch: pytest.M
         "import os, sys\nsys.stdout.write(','.join(sorted(os.environ)))\nsys.stdout.flush()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(forked_modules, "MODULES", frozenset())  # the interpreter itself is started
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
     text = await read("words".encode("utf-16"))
     assert "PYTHONPATH" in text and "words" in text and "ANTHROPIC" not in text

@@ -37,7 +37,7 @@ WORDS = st.sampled_from(
 LEAVES = st.none() | st.booleans() | st.integers(-2, 3) | st.floats(allow_nan=False) | WORDS
 ANY = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4))
 EVENTS = st.lists(st.dictionaries(KEYS, ANY, max_size=4), max_size=6)
-many = settings(max_examples=400, deadline=None, database=None)
+many = settings(max_examples=150, deadline=None, database=None)
 
 START = {"type": "message_start", "message": {"usage": {"input_tokens": 9, "output_tokens": 1}}}
 STOP = {"type": "message_stop"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import string
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,20 @@ _FREE_TEXT = {
 }
 
 
+@cache
+def _sources() -> dict[str, str]:
+    """The program, by file."""
+    paths = [path for root in ("assistant", "sleep", "tools") for path in (ROOT / root).rglob("*.py")]
+    return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
+
+
 def _calls(name: str) -> Iterator[tuple[str, ast.Call]]:
     """Every call of that name in the program, with its file."""
-    for root in ("assistant", "sleep", "tools"):
-        for path in (ROOT / root).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                called = getattr(node, "func", None)
-                if isinstance(node, ast.Call) and getattr(called, "id", getattr(called, "attr", "")) == name:
-                    yield str(path.relative_to(ROOT)), node
+    for where, source in _sources().items():
+        for node in ast.walk(ast.parse(source)) if name in source else ():
+            called = getattr(node, "func", None)
+            if isinstance(node, ast.Call) and getattr(called, "id", getattr(called, "attr", "")) == name:
+                yield where, node
 
 
 def _is_notice(node: ast.expr) -> bool:
@@ -65,10 +72,7 @@ def test_what_terminals_are_shown_is_declared_too() -> None:
 
 @pytest.mark.parametrize("kind", NoticeKind, ids=lambda kind: kind.name.lower())
 def test_each_is_used_and_says_something_without_the_words_of_the_machinery(kind: NoticeKind) -> None:
-    sources = [
-        path.read_text(encoding="utf-8") for root in ("assistant", "sleep") for path in (ROOT / root).rglob("*.py")
-    ]
-    assert any(f"NoticeKind.{kind.name}" in source for source in sources)
+    assert any(f"NoticeKind.{kind.name}" in source for source in _sources().values())
     fields = [name for _, name, _, _ in string.Formatter().parse(kind.form.template) if name]
     notice = kind.fill("x", **dict.fromkeys(fields, "y"))
     assert "{" not in notice.text and notice.mark == f"{kind.name.lower()}:x"

@@ -107,14 +107,12 @@ def call_tool(tool: str, **arguments: object) -> Plan:
     return result
 
 
-def read_items(
-    context: PlanContext, *, reminders: bool = True, todos: bool = True
-) -> Generator[ToolStep, str, list[ListedItem]]:
-    """What the person has, of both kinds or one."""
+def read_items(context: PlanContext, *, reminders: bool = True) -> Generator[ToolStep, str, list[ListedItem]]:
+    """The to-dos that the person has, and the reminders."""
     items: list[ListedItem] = []
     if reminders and "list_reminders" in context.tools:
         items += read_reminders((yield from call_tool("list_reminders")))
-    if todos and "manage_todo_list" in context.tools:
+    if "manage_todo_list" in context.tools:
         items += read_todos((yield from call_tool("manage_todo_list", action="list")))
     return items
 

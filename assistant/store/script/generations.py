@@ -362,10 +362,6 @@ class StoredResets(DatabaseStore):
         sql = f"SELECT * FROM resets WHERE {_IS_UNDER_WAY} AND {current} ORDER BY begun_at, session"
         return self._db.read_all(_read_reset, sql)
 
-    def list_for_session(self, session: str) -> list[SessionReset]:
-        """Return all resets of a session, oldest first."""
-        return self._db.read_all(_read_reset, "SELECT * FROM resets WHERE session = ? ORDER BY generation", (session,))
-
     def find(self, session: str, generation: int) -> SessionReset | None:
         """Return the reset that ended a generation, or None."""
         return self._db.read_one(_read_reset, f"SELECT * FROM resets WHERE {_OF_GENERATION}", (session, generation))
