@@ -37,7 +37,10 @@ class CalendarSource(SettingsSection):
         parts = urlsplit(self.url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.password
         if not is_address and (self.kind in ("caldav", "carddav") or not self.is_file):
-            raise ValueError("no address")
+            raise ValueError(
+                "needs as `url` an address that starts with http:// or https:// and has no password, or the whole "
+                "path of a file"
+            )
         return self
 
     @property

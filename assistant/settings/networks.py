@@ -72,7 +72,7 @@ class _MailLogin(SettingsSection):
     def _is_private(self) -> Self:
         for server in ("imap", "smtp"):
             if getattr(self, f"{server}_tls") == "none" and not is_loopback(getattr(self, f"{server}_host")):
-                raise ValueError(f'{server}_tls = "none" is only for a server on this machine')
+                raise ValueError(f'has {server}_tls = "none", which is only for a server on this machine')
         return self
 
 

@@ -88,9 +88,9 @@ OUT_OF_RANGE = [
     ("context.emergency_threshold", "0.1", "a number from 0.60 to 0.95"),
     ("context.max_context_tokens", "1999", "0, or a whole number from 2000 to 2000000"),
     ("turn.max_steps", "0", "a whole number from 1 to 200"),
-    ("budget.daily_usd", "-1", "a number, 0 or more"),
-    ("budget.daily_usd", "nan", "a number, 0 or more"),
-    ("budget.monthly_usd", "inf", "a number, 0 or more"),
+    ("budget.daily_usd", "-1", "a number from 0 to 1000000"),
+    ("budget.daily_usd", "nan", "a number from 0 to 1000000"),
+    ("budget.monthly_usd", "inf", "a number from 0 to 1000000"),
     ("model.thinking", '"lots"', '"off" or "adaptive"'),
     ("model.base_url", '"localhost:11434"', 'an address that starts with http:// or https://, or ""'),
     ("model.fallback", '["gemini"]', 'a list of "anthropic", "openai" and "offline"'),
@@ -138,6 +138,75 @@ def test_a_wrong_type_in_the_file_is_refused(home: Home, key: str, value: str) -
     section, _, name = key.partition(".")
     told = refused(home, f"[{section}]\n{name} = {value}\n")
     assert f"`{key}` is {value}; allowed: {describe_allowed(SETTING_FIELDS[key])}." in told
+
+
+_CALENDAR = '[[calendar.sources]]\nname = "a"\n'
+_ACCOUNT = '[[mail_account.further]]\nname = "a"\naddress = "a@b.c"\nimap_host = "h"\nsmtp_host = "h"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "[tools]\nfetch_private_hosts = [1]\n",
+            "`tools.fetch_private_hosts` is [1]; allowed: a list of names or addresses as in",
+        ),
+        ("[run_command]\nallow = [1, true]\n", "`run_command.allow` is [1, true]; allowed: a list of commands as in"),
+        ("[calendar]\nsources = [1]\n", "entry 1 of `calendar.sources` is wrong; allowed: a list of tables, each with"),
+        (_CALENDAR, 'entry 1 of `calendar.sources` has no `kind`; allowed: "caldav", "carddav", "ics" or "vcard".'),
+        (
+            f'{_CALENDAR}kind = "ics"\nurl = "/a"\n[[calendar.sources]]\nname = "b"\nkind = "x"\nurl = "/a"\n',
+            '`kind` of entry 2 of `calendar.sources` is wrong; allowed: "caldav", "carddav", "ics" or "vcard".',
+        ),
+        (
+            f'{_CALENDAR}kind = "ics"\nurl = "ftp://me:hunter2@h/"\n',
+            "entry 1 of `calendar.sources` needs as `url` an address that starts with http:// or https:// and has no",
+        ),
+        (
+            f'{_CALENDAR}kind = "ics"\nurl = "/a"\nzz = 1\n',
+            "entry 1 of `calendar.sources` has `zz`, which is not a setting; known: name, kind, url, ",
+        ),
+        ('[mcp.servers.A]\ncommand = "x"\n', "`mcp.servers.A` is wrong; allowed: a table [mcp.servers.NAME] for each"),
+        ("[mcp.servers.a]\ncommand = 'x'\nargs = [1]\n", "`mcp.servers.a.args` is wrong; allowed: a list of texts"),
+        ("[mcp.servers.a]\ncommand = 'x'\nenv = {K = 4711}\n", "`mcp.servers.a.env` is wrong; allowed: a table of"),
+        ("[mcp.servers.a]\nurl = 'ftp://x'\n", "`mcp.servers.a.url` is wrong; allowed: an address that starts with"),
+        (f"{_ACCOUNT}imap_port = 0\n", "`imap_port` of entry 1 of `mail_account.further` is wrong; allowed: a whole"),
+        (
+            f'{_ACCOUNT}imap_tls = "none"\n',
+            'entry 1 of `mail_account.further` has imap_tls = "none", which is only for a server on this machine.',
+        ),
+        (
+            '[mail_account]\nimap_tls = "none"\nimap_host = "mail.example.org"\n',
+            '[mail_account] has imap_tls = "none", which is only for a server on this machine.',
+        ),
+    ],
+)
+def test_what_is_wrong_within_a_list_or_a_table_is_told_with_its_place_and_what_is_allowed(
+    home: Home, text: str, told: str
+) -> None:
+    refusal = refused(home, text)
+    assert refusal.startswith(f"{home.config}: {told}")
+    assert "Input should" not in refusal
+    assert "hunter2" not in refusal
+    assert "4711" not in refusal
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[turn]\n" + "".join(f"x{number} = 1\n" for number in range(500)),
+        "".join(f"[x{number}]\n" for number in range(500)),
+        f"[calendar]\nsources = [{'1, ' * 500}]\n",
+        f"[turn]\n{'x' * 10_000} = 1\n",
+        '[turn]\nmax_steps = "\\u001b\\u202e\\u2028\\u0085"\n',
+        f'[{"x" * 10_000}]\na = 1\n[mcp.servers."\\u001b[31m\\n"]\ncommand = "x"\n',
+    ],
+)
+def test_however_much_is_wrong_a_few_lines_tell_of_it(home: Home, text: str) -> None:
+    lines = refused(home, text).splitlines()
+    assert len(lines) <= 12
+    assert max(map(len, lines)) < 600
+    assert all(line.isprintable() for line in lines)
 
 
 @pytest.mark.parametrize("text", ["five", "", '"5"', "5.5", "true", "[5]", "5\nx = 1", "0x"])
@@ -271,6 +340,7 @@ def test_secrets_are_in_no_representation_and_in_no_description(home: Home) -> N
         f"[model]\nthinking = ['{SECRET}']\n",
         f"[model]\nfallback = ['{SECRET}']\n",
         f"[model]\nbase_url = 'ftp://me:{SECRET}@host'\n",
+        f"[web]\nhost = 'https://me:{SECRET}@host'\n",
         f"api_key = '{SECRET}'\n",
         f"[model]\napi_key = '{SECRET}\n",
     ],
@@ -367,13 +437,19 @@ def test_every_setting_has_a_default_in_the_file_and_the_file_has_no_other_key()
     assert [f"{section}.{key}" for section, keys in document.items() for key in keys] == list(SETTING_FIELDS)
 
 
+def test_every_number_has_a_smallest_and_a_largest_one() -> None:
+    numbers = [spec for spec in SETTING_FIELDS.values() if spec.annotation in (int, float)]
+    # Without them a number of 400 digits is taken, which no database and no calculation takes.
+    assert [spec for spec in numbers if not (spec.description or all(allowed_bounds(spec)))] == []
+
+
 @pytest.mark.parametrize("key", SETTING_FIELDS)
 def test_the_comment_of_a_setting_tells_what_is_allowed(home: Home, key: str) -> None:
     row = {row.key: row for row in describe_settings(load_settings(home, {}))}[key]
     assert len(row.about) > 20
     low, high = allowed_bounds(SETTING_FIELDS[key])
     if low and not SETTING_FIELDS[key].description:
-        assert (f"{low} to {high}" if high else f"{low} or more") in row.about
+        assert f"{low} to {high}" in row.about
     for word in re.findall(r'"[^"]*"|\d+ to \d+|https?://', row.allowed):
         assert word in row.about, word
 
