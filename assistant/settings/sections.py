@@ -26,6 +26,7 @@ from assistant.settings.networks import (
 )
 from assistant.settings.outside_sections import NotifySettings, ReplicaSettings, VoiceSettings
 from assistant.settings.validators import (
+    AnyPath,
     ArchiveUrl,
     ContextSize,
     FolderList,
@@ -207,7 +208,7 @@ class BriefSettings(SettingsSection):
 
 class BackupSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "05:00", or ""')
-    folder: str
+    folder: AnyPath
     keep: Annotated[int, Field(ge=1, le=1000)]
     workspace: bool
 
@@ -220,8 +221,8 @@ class WebSettings(SettingsSection):
     token: SecretStr
     hosts: NameList = Field(description='a list of names as in ["nocturne.example.org"]')
     behind_proxy: bool
-    certificate: Annotated[str, Field(max_length=1000)]
-    certificate_key: Annotated[str, Field(max_length=1000)]
+    certificate: AnyPath
+    certificate_key: AnyPath
 
 
 class WebSearchSettings(SettingsSection):
@@ -341,10 +342,8 @@ def describe_allowed(field: FieldInfo) -> str:
         return f"{', '.join(first)} or {last}"
     if field.annotation is bool:
         return "true or false"
-    if get_origin(field.annotation) in (list, tuple):
-        return "a list of texts in quotes"
-    if get_origin(field.annotation) is dict:
-        return "a table of texts in quotes"
+    if (origin := get_origin(field.annotation)) in (list, tuple, dict):
+        return f"a {'table' if origin is dict else 'list'} of texts in quotes"
     if field.annotation not in (int, float):
         return "text in quotes"
     kind = "a whole number" if field.annotation is int else "a number"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pwd
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from assistant.core.errors import SettingsError
+from assistant.core.errors import SettingsError, StoreError
+from assistant.documents.folders import name_folders
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.layers import format_setting_value
 from assistant.settings.sections import SETTING_FIELDS, allowed_bounds, describe_allowed
@@ -19,6 +21,8 @@ from assistant.settings.settings import (
     load_settings,
     shipped_config_dir,
 )
+from assistant.store.backup.folder import BackupFolder
+from tests.support.command_line import run_in_process
 
 SECRET = "sk-ant-0123456789abcdef"
 
@@ -474,3 +478,47 @@ def test_settings_nested_without_end_or_with_an_endless_number_are_refused_in_wo
 def test_a_long_list_is_shown_by_whole_entries() -> None:
     assert format_setting_value(["x" * 30, "y" * 30, "z" * 30]) == f'["{"x" * 30}", "{"y" * 30}", … 1 more]'
     assert [format_setting_value(value) for value in (["a", "b"], [], {})] == ['["a", "b"]', "[]", "{}"]
+
+
+def _nobody(_: int) -> None:
+    raise KeyError("no such account")
+
+
+def test_an_account_without_a_home_directory_is_served_where_a_data_folder_is_named(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", _nobody)
+    with pytest.raises(SettingsError, match="HOME is not set, and this account has no home directory"):
+        home_from_environment({})
+    assert home.folder_list is None
+    for command in ("status", "doctor", "verify"):
+        assert "a defect" not in run_in_process(home.path, command).err
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("backup.folder", '"a\\u0000b"'),
+        ("backup.folder", f'"/{"x" * 300}"'),
+        ("web.certificate", '"a\\nb"'),
+        ("mail_account.ca_file", '"/a\\u0000"'),
+        ("archive.url", '"/a\\u0000"'),
+        ("files.folders", '["/a\\u0000"]'),
+    ],
+)
+def test_what_no_file_can_be_called_is_refused_as_a_path(home: Home, key: str, value: str) -> None:
+    section, _, name = key.partition(".")
+    assert f"{home.config}: `{key}` is " in refused(home, f"[{section}]\n{name} = {value}\n")
+
+
+def test_a_folder_of_nobody_is_one_that_is_not_there(home: Home) -> None:
+    folder = BackupFolder(home.path, "~nobody-at-all/x")
+    with pytest.raises(StoreError, match="~nobody-at-all/x"):
+        folder.list_backups()
+    assert name_folders(["~nobody-at-all/x"]) == {"x": Path("~nobody-at-all/x")}
+    for arguments in (("backup", "restore", "~nobody-at-all/x"), ("import", "~nobody-at-all/x"), ("add", "~nobody/x")):
+        done = run_in_process(home.path, *arguments)
+        assert done.returncode
+        assert "a defect" not in done.err
