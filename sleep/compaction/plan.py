@@ -276,7 +276,8 @@ def merge_checkpoints(
 ) -> Compaction:
     """Return the compaction that replaces adjacent checkpoints (or one) by `summary`; nothing else leaves the view."""
     ids = tuple(checkpoint.id for checkpoint in group)
-    rest = [checkpoint for checkpoint in live if checkpoint.id not in ids]
+    taken = {*ids}
+    rest = [checkpoint for checkpoint in live if checkpoint.id not in taken]
     joined = reduce(lambda first, second: join_sections(first, second, ""), map(make_section, group))
     section = replace(joined, text=summary.text, tier=summary.tier)
     row = render_summary_row([section, *make_sections(rest)], counter, now)

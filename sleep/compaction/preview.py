@@ -81,6 +81,10 @@ class ViewCopy:
         del session
         return [c for c in self._checkpoints if state is None or c.state == state]
 
+    def newest_checkpoints(self, session: str, limit: int) -> list[Checkpoint]:
+        del session
+        return self._checkpoints[: -limit - 1 : -1]
+
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
         del session
         return [c for c in self._checkpoints if c.state == "live" and c.generation == generation]
