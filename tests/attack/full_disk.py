@@ -71,6 +71,7 @@ class _Case:
         self._clock, self._bridge = SteppingClock(), RecordingBridge()
         self._accepted: dict[str, int] = {}
         self._problems: list[str] = []
+        self._is_over = False
 
     async def run(self) -> list[str]:
         settings = load_settings(
@@ -110,7 +111,7 @@ class _Case:
         return " ".join(self._chance.choices(_WORDS.split(), k=self._chance.choice((3, 300, 3_000))))
 
     def _change_room(self, how_likely: float) -> None:
-        if self._chance.random() < how_likely:
+        if not self._is_over and self._chance.random() < how_likely:
             room = self._chance.choice((*_ROOM, None, None))
             self._disk.free()
             if room is not None:
@@ -142,6 +143,7 @@ class _Case:
 
     async def _settle(self, app: App) -> None:
         """There is room; the same process does what it has not done, and tells of no trouble."""
+        self._is_over = True
         self._disk.free()
         # As the status says, where a sleep could not write what it learned.
         await app.commands.run("/sleep", "main", bridge="kept", target="main")
