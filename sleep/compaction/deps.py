@@ -92,7 +92,7 @@ class CompactionDeps:
     def live_checkpoints(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
         """Return the session's live checkpoints, oldest range first."""
         live = self.conversation.live_checkpoints(session, generation)
-        return tuple(sorted(live, key=lambda checkpoint: checkpoint.from_message_id))
+        return tuple(sorted(live, key=lambda checkpoint: checkpoint.from_seq))
 
     def would_gain_nothing(self, session: str, rows: Sequence[Message]) -> bool:
         """Return whether a summary of these rows was no smaller than they are, and fewer than twice as many are removed
