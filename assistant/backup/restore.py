@@ -16,6 +16,7 @@ from pathlib import Path
 from assistant.core.backups import BackupManifest
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError, UsageError
+from assistant.core.plain_files import expand_home
 from assistant.core.records import IntegrityReport
 from assistant.store.archive.archive import StoredArchive
 from assistant.store.backup.folder import BackupFolder
@@ -92,7 +93,7 @@ class BackupRestorer:
             if not backups:
                 raise UsageError(f"There is no backup in {self._folder.path} yet; `assistant backup create` makes one.")
             return self._folder.path / backups[-1].name
-        path = Path(name).expanduser()
+        path = expand_home(name)
         if len(path.parts) > 1 and not path.exists():
             raise UsageError(
                 f"There is no file {path}. Nothing was changed; `assistant backup list` shows all backups."

@@ -14,7 +14,7 @@ from assistant.commands.table import ParsedCommand
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.messages import Media
-from assistant.core.plain_files import FileRefused, read_plain_file
+from assistant.core.plain_files import FileRefused, expand_home, read_plain_file
 from assistant.core.text import pluralize
 from assistant.documents.folders import FOLDER_MARK, FileFolders
 from assistant.documents.reader import MAX_DOCUMENT_BYTES
@@ -62,7 +62,7 @@ def with_added_files(home: Home, parsed: ParsedCommand) -> list[str]:
 
 
 def _files_of(source: str, home: Home) -> Iterator[_NamedFile]:
-    path = Path(source).expanduser()
+    path = expand_home(source)
     if not path.is_dir():
         try:
             read_plain_file(path, MAX_DOCUMENT_BYTES)

@@ -19,6 +19,7 @@ from assistant.commands.backups import BackupItem, backup_items, render_backups
 from assistant.commands.table import Item
 from assistant.core.calendar import format_local_time, utc_now
 from assistant.core.errors import UsageError
+from assistant.core.plain_files import expand_home
 from assistant.core.text import format_bytes, pluralize
 from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
@@ -103,7 +104,7 @@ def restore(name: str, force: bool, to: Path | None) -> RestoredHome | None:
     """
     settings = load_effective_settings()
     log_to_file(settings.home.program_log)
-    home = Home(to.expanduser().absolute()) if to is not None else settings.home
+    home = Home(expand_home(to).absolute()) if to is not None else settings.home
     restorer = build_restorer(settings)
     path = restorer.find(require_utf8(name, "NAME")) if name else None
     with home_lock(home.path):

@@ -25,6 +25,7 @@ from assistant.commands.completion import complete_files
 from assistant.core.calendar import utc_now
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
+from assistant.core.plain_files import expand_home
 from assistant.core.text import pluralize
 from assistant.documents.fetch import is_public
 from assistant.service.home_lock import is_home_served
@@ -88,7 +89,7 @@ def add(
     """
     require_calendar_libraries()
     settings = load_settings()
-    path = Path(url).expanduser()
+    path = expand_home(url)
     is_file = "://" not in url
     if is_file and not path.is_file():
         raise UsageError(f"{url} is no file, and no address: one begins with https://. Nothing was changed.")
@@ -136,7 +137,7 @@ def describe_source(
         return CalendarSource.model_validate(
             values
             | {"private": is_private, "writable": writable and kind == "caldav"}
-            | {"ca_file": str(Path(ca_file).expanduser().resolve()) if ca_file else ""}
+            | {"ca_file": str(expand_home(ca_file).resolve()) if ca_file else ""}
         )
     except ValueError:
         raise UsageError(

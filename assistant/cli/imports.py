@@ -28,6 +28,7 @@ from assistant.core.calendar import utc_now
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.import_records import IMPORT_SOURCES, SOURCE_NAMES, ImportedBatch, batch_to_json
+from assistant.core.plain_files import expand_home
 from assistant.core.sessions import MAIN_SESSION
 from assistant.core.text import pluralize
 from assistant.imports.reader import ReadProgress, read_export
@@ -146,7 +147,7 @@ def import_file(path: Path, kind: str | None, name: str, dry_run: bool) -> Impor
     """
     settings = load_effective_settings()
     log_to_file(settings.home.program_log)
-    found = Path(require_utf8(str(path), "FILE")).expanduser().absolute()
+    found = expand_home(require_utf8(str(path), "FILE")).absolute()
     if not found.exists():
         raise UsageError(f"There is no file {path}. Nothing was imported.")
     if not found.is_file() and not found.is_dir():

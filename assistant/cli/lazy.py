@@ -129,6 +129,9 @@ def show_examples(command: click.Command) -> None:
 def run_and_exit(command: click.Command) -> NoReturn:
     """Run this process's command line and end the process."""
     gc.set_threshold(_COLLECT_AFTER)
+    # Whatever this process inherited: who owns what is made here can use it, and nobody else can write it. A folder
+    # around the data folder that anybody can write is one in which anybody can put another in its place.
+    os.umask(os.umask(0) & 0o077 | 0o022)
     if "--debug" not in sys.argv[1:]:
         sys.excepthook = _defect
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
 from assistant.cli.link import Link
 from assistant.commands.argv import command_name, expand_alias, split_line
 from assistant.commands.file_argument import CONTENT_OPTION, MAX_FILE_BYTES, named_file
 from assistant.commands.table import ParsedCommand, parse_command
 from assistant.core.errors import UsageError
-from assistant.core.plain_files import FileRefused, read_plain_text
+from assistant.core.plain_files import FileRefused, expand_home, read_plain_text
 from assistant.settings.home import home_from_environment
 
 _COMMANDS_WITH_FILES = ("memory", "add")
@@ -34,7 +33,7 @@ def with_file_content(parsed: ParsedCommand, argv: Sequence[str]) -> list[str]:
     if name is None:
         return list(argv)
     try:
-        content = read_plain_text(Path(name).expanduser(), MAX_FILE_BYTES)
+        content = read_plain_text(expand_home(name), MAX_FILE_BYTES)
     except FileRefused as error:
         raise UsageError(f"{name} {error}. Nothing was changed.") from None
     place = len(parsed.path)

@@ -30,6 +30,7 @@ from assistant.cli.output import json_result, print_text
 from assistant.commands.table import Item
 from assistant.core.calendar import utc_now
 from assistant.core.errors import HomeError, UsageError
+from assistant.core.plain_files import expand_home
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import format_bytes, pluralize
 from assistant.service.home_lock import home_lock
@@ -114,7 +115,7 @@ def export_home(path: Path) -> HomeExport:
     """
     settings = load_effective_settings(read_only=True)
     target_path = path if path.name else Path(f"nocturne-{utc_now().astimezone(settings.zone):%Y-%m-%d}.zip")
-    target_path = target_path.expanduser().absolute()
+    target_path = expand_home(target_path).absolute()
     with open_home_stores(settings) as stores, _open_target(target_path) as target:
         counts = _write_all(settings, stores, target)
     size = sum(file.stat().st_size for file in [target_path, *target_path.rglob("*")] if file.is_file())

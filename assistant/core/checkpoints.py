@@ -77,6 +77,10 @@ class Checkpoint:
     model: str = ""
     attempts: int = 0
     note: str = ""  # why it failed
+    # Places in the session's log. Ids are no order: a message has its id when it is accepted, and its place when its
+    # turn begins, after the answers to those before it.
+    from_seq: int = 0
+    to_seq: int = 0
 
     @property
     def is_merge(self) -> bool:

@@ -30,6 +30,16 @@ class FileRefused(UsageError):
     """The file cannot be read: its text ends a sentence that begins with the name of the file."""
 
 
+def expand_home(name: str | Path) -> Path:
+    """Return a path with a "~" or "~name" at its beginning replaced. Where there is no such person it stays, as in a
+    shell, and names a file that does not exist: `Path.expanduser` raises, which nobody who takes a path expects."""
+    path = Path(name)
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
 def open_plain_file(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600) -> int:
     """Open a file that the program itself keeps, and return its descriptor. What took its place and is no file (a pipe,
     a socket, a device) is refused: opening a pipe would wait forever. Raises `OSError`."""

@@ -237,8 +237,9 @@ class Conversation(Protocol):
         the message: copies marked `carried_from` and `inherited`, then a `branch` record in its own log. Earlier
         messages stay in their log. Raises `UsageError` if the view has no such message."""
 
-    def checkpoints(self, session: str, state: CheckpointState | None = None) -> list[Checkpoint]:
-        """Return the checkpoints of a session, optionally in one state, oldest first."""
+    def checkpoints(self, session: str, state: CheckpointState | None = None, after: int = 0) -> list[Checkpoint]:
+        """Return the checkpoints of a session numbered above `after`, optionally in one state, oldest first. Without
+        `after` they become more with the years."""
 
     def newest_checkpoints(self, session: str, limit: int) -> list[Checkpoint]:
         """Return the last checkpoints of a session, newest first."""

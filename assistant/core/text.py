@@ -299,3 +299,9 @@ def strip_control_characters(text: str, *, keep_newlines: bool = False) -> str:
     if not keep_newlines:
         return " ".join(cleaned.split())
     return "\n".join(line.rstrip() for line in cleaned.strip().splitlines())
+
+
+def limit_lines(lines: Sequence[str], limit: int) -> list[str]:
+    """Return at most `limit` lines, and a last one that says how many more there are."""
+    more = len(lines) - limit
+    return [*lines[:limit], f"… and {more:,} more."] if more > 0 else list(lines)

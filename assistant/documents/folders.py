@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from assistant.core.dataclass import dataclass
-from assistant.core.plain_files import FileKind, FileRefused, open_below, split_path
+from assistant.core.plain_files import FileKind, FileRefused, expand_home, open_below, split_path
 
 FOLDER_MARK = "@"
 """A path that begins so begins with the name of one of the owner's folders: "@letters/2026/lease.pdf"."""
@@ -136,5 +136,5 @@ def is_private_name(name: str) -> bool:
 
 def name_folders(paths: Sequence[str]) -> dict[str, Path]:
     """Return folders from the settings by name: the last part of each path."""
-    folders = [Path(path).expanduser() for path in paths]
+    folders = [expand_home(path) for path in paths]
     return {folder.name: folder for folder in folders}

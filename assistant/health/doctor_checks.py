@@ -133,7 +133,7 @@ def check_stale_socket(serving: DaemonState, *, fix: bool) -> Iterator[Finding]:
         yield Finding("socket", "note", text, "The next start removes it, and so does `assistant doctor --fix`.")
 
 
-def check_home_exists(home: Path, folder_list: Path) -> Finding:
+def check_home_exists(home: Path, folder_list: Path | None) -> Finding:
     """A folder that was there before and is gone is a problem; one not made yet is a note."""
     if home.is_dir():
         return Finding("data folder", "ok", str(home))

@@ -93,13 +93,12 @@ class CompactionService:
     ) -> CompactedSession | None:
         """Like `compact_in_sleep`, for a cycle's report; None if nothing was compacted."""
         await self._meter.load_model_limits()
-        earlier = {checkpoint.id for checkpoint in self._conversation.checkpoints(session)}
+        newest = next((checkpoint.num for checkpoint in self._conversation.newest_checkpoints(session, 1)), 0)
         outcome = await self.compact_in_sleep(session, trigger, budget)
         if outcome is None or not outcome.checkpoints:
             return None
         # Includes checkpoints that joined records, which are in no result.
-        checkpoints = self._conversation.checkpoints(session)
-        made = tuple(checkpoint.id for checkpoint in checkpoints if checkpoint.id not in earlier)
+        made = tuple(checkpoint.id for checkpoint in self._conversation.checkpoints(session, after=newest))
         before, after = outcome.before.prompt_tokens, outcome.after.prompt_tokens
         return CompactedSession(
             outcome.message_count, before, after, _known_cost(outcome), outcome.checkpoints[-1].tier, made

@@ -55,6 +55,8 @@ def is_service_enabled(home: Path) -> bool:
 
 
 def _service_files() -> Iterator[Path]:
-    for folder in (user_config_path("systemd") / "user", Path("/etc/systemd/system")):
-        yield from folder.glob("*.wants/*.service")
-    yield from (Path.home() / "Library" / "LaunchAgents").glob("*.plist")
+    yield from Path("/etc/systemd/system").glob("*.wants/*.service")
+    # An account without a home directory has no service of its own.
+    with contextlib.suppress(RuntimeError):
+        yield from (user_config_path("systemd") / "user").glob("*.wants/*.service")
+        yield from (Path.home() / "Library" / "LaunchAgents").glob("*.plist")

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
-from assistant.settings.validators import GivenName, SettingsSection
+from assistant.settings.validators import AnyPath, GivenName, SettingsSection
 
 # Before the name of a file that was imported: it is in the workspace, wherever the data folder is.
 IMPORTED = "imported/"
@@ -26,7 +26,7 @@ class CalendarSource(SettingsSection):
     # The owner's address in invitations, if it is not the user.
     email: Annotated[str, Field(max_length=200)] = ""
     # Certificates to trust besides the system's: the whole path of a PEM file.
-    ca_file: Annotated[str, Field(max_length=2_000)] = ""
+    ca_file: AnyPath = ""
     # Whether it may be in this machine's own network.
     private: bool = False
     # Whether events may be added and changed there.
@@ -37,7 +37,10 @@ class CalendarSource(SettingsSection):
         parts = urlsplit(self.url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.password
         if not is_address and (self.kind in ("caldav", "carddav") or not self.is_file):
-            raise ValueError("no address")
+            raise ValueError(
+                "needs as `url` an address that starts with http:// or https:// and has no password, or the whole "
+                "path of a file"
+            )
         return self
 
     @property

@@ -9,8 +9,10 @@ from functools import partial
 
 from assistant.core.errors import SettingsError
 from assistant.core.model_api import FULL_CONTEXT_TOKENS
+from assistant.core.text import limit_lines, shorten
 from assistant.settings.sections import SettingsValues
 
+_MOST_NAMES = 10
 _Describe = Callable[[tuple[str, ...], str], str]
 
 
@@ -99,16 +101,20 @@ def unknown_names(settings: SettingsValues, tools: AllowedRoles, commands: Allow
             if allowed is None:
                 continue
             possible = [name for name, roles in allowed.items() if role in roles]
-            for name in named:
+            for name in dict.fromkeys(named):
                 if name in possible:
                     continue
                 if name in allowed:
-                    yield f"`{role}.{key}` names {name!r}, which only the owner may use{_list_names(possible)}"
+                    yield f"`{role}.{key}` names {_show(name)}, which only the owner may use{_list_names(possible)}"
                 else:
-                    yield f"`{role}.{key}` names {name!r}, which does not exist{_suggestion(name, possible)}"
-    for name in settings.compaction.protected_tools:
+                    yield f"`{role}.{key}` names {_show(name)}, which does not exist{_suggestion(name, possible)}"
+    for name in dict.fromkeys(settings.compaction.protected_tools):
         if name not in tools:
-            yield f"`compaction.protected_tools` names {name!r}, which does not exist{_suggestion(name, tools)}"
+            yield f"`compaction.protected_tools` names {_show(name)}, which does not exist{_suggestion(name, tools)}"
+
+
+def _show(name: str) -> str:
+    return shorten(repr(name), 80)
 
 
 def _suggestion(name: str, possible: Collection[str]) -> str:
@@ -122,7 +128,7 @@ def _list_names(possible: Collection[str]) -> str:
 
 def check_names(settings: SettingsValues, tools: AllowedRoles, commands: AllowedRoles | None) -> None:
     """Raises `SettingsError` with the lines of `unknown_names`."""
-    if problems := list(unknown_names(settings, tools, commands)):
+    if problems := limit_lines(list(unknown_names(settings, tools, commands)), _MOST_NAMES):
         raise SettingsError(
             "\n".join([*problems, "Nothing was started; correct that and start again."]), problems=problems
         )

@@ -75,10 +75,13 @@ class Home:
         return self.path / "vocabularies"
 
     @property
-    def folder_list(self) -> Path:
+    def folder_list(self) -> Path | None:
         """Return the list of data folders on this machine, one per line. It is outside of them, so that a missing one
-        can be distinguished from a new one."""
-        return user_state_path("assistant", appauthor=False) / "data-folders"
+        can be distinguished from a new one. None for an account without a home directory, as in a container."""
+        try:
+            return user_state_path("assistant", appauthor=False) / "data-folders"
+        except RuntimeError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,11 @@ def home_from_environment(environ: Mapping[str, str] | None = None) -> Home:
     try:
         path = Path(chosen).expanduser().absolute() if chosen else user_data_path("assistant", appauthor=False)
     except RuntimeError:
+        if not chosen:
+            raise SettingsError(
+                "There is no place for your data folder: HOME is not set, and this account has no home directory. "
+                "Nothing was started; have HOME, or ASSISTANT_HOME, name a folder."
+            ) from None
         raise SettingsError(f"ASSISTANT_HOME: {chosen} is no directory. Nothing was started; correct it.") from None
     for place in (path, *path.parents):
         if place.is_file():

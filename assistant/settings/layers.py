@@ -10,26 +10,33 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
+from pydantic.fields import FieldInfo
 
 from assistant.core.dataclass import dataclass
 from assistant.core.plain_files import FileRefused, read_plain_text
-from assistant.core.text import lazy_regex, pluralize, shorten
+from assistant.core.text import lazy_regex, limit_lines, pluralize, shorten, strip_control_characters
 from assistant.settings.secrets import FoundSecret
-from assistant.settings.sections import SETTING_FIELDS, SettingsValues, describe_allowed, is_text_setting
+from assistant.settings.sections import (
+    SETTING_FIELDS,
+    SettingsValues,
+    describe_allowed,
+    fields_of_entry,
+    is_text_setting,
+)
 from assistant.settings.validators import UnknownName, check_zone_name
 
 ENV_PREFIX = "ASSISTANT_"
 NOT_SHOWN = "a value that is not shown"
 _LONGEST_SHOWN = 80
 _MAX_BYTES = 1 << 20
-# A section and a key; deeper levels are in a table that is one setting.
-_TABLE_DEPTH = 2
+# Lines about what is unknown in one file, or about the entries of one list: who reads them sees what is wrong.
+_MOST_UNKNOWN, _MOST_WITHIN = 10, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,24 +98,33 @@ def environment_variable(key: str) -> str:
 def _known_settings(origin: str, document: Mapping[str, Any]) -> SettingsLayer:
     values: dict[str, Any] = {}
     problems: list[str] = []
+    unknown: list[str] = []
     for section, content in document.items():
         if section in SettingsValues.model_fields and not isinstance(content, dict):
             problems.append(f"{origin}: `{section}` is a section; its keys belong below a line [{section}].")
         elif section not in SettingsValues.model_fields and not (isinstance(content, dict) and content):
-            problems.append(_unknown(origin, section))
+            unknown.append(section)
         else:
             for key, value in content.items():
                 dotted = f"{section}.{key}"
                 if dotted in SETTING_FIELDS:
                     values[dotted] = value
                 else:
-                    problems.append(_unknown(origin, dotted))
+                    unknown.append(dotted)
+    problems += [_unknown(origin, name) for name in unknown[:_MOST_UNKNOWN]]
+    if (more := len(unknown) - _MOST_UNKNOWN) > 0:
+        problems.append(f"{origin}: {more:,} more are not settings.")
     return SettingsLayer(origin, values, tuple(problems))
+
+
+def _show_name(name: object) -> str:
+    """Return a key as it is shown in a line; what stands in a file may be anything."""
+    return shorten(strip_control_characters(str(name)), _LONGEST_SHOWN)
 
 
 def _unknown(origin: str, name: str) -> str:
     from_environment = origin.startswith(ENV_PREFIX)
-    place = origin if from_environment else f"{origin}: `{name}`"
+    place = origin if from_environment else f"{origin}: `{_show_name(name)}`"
     nearest = _nearest(name, from_environment)
     if nearest:
         meant = " or ".join(environment_variable(key) if from_environment else f"`{key}`" for key in nearest)
@@ -154,29 +170,56 @@ def _zone_as_spelled(text: str) -> str:
 
 
 def explain_validation_error(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
-    """Return one line for each refused setting: where it is, the value, and what is allowed."""
-    lines: dict[str, str] = {}
+    """Return one line for each refused setting: where it is, the value, and what is allowed; for one that is a list or
+    a table a few, about what is within it."""
+    lines: dict[str, dict[str, None]] = {}
     for problem in error.errors(include_url=False):
-        key = ".".join(str(part) for part in problem["loc"][:2])
+        section, *within = problem["loc"]
+        key = ".".join(map(str, (section, *within[:1])))
         spec = SETTING_FIELDS.get(key)
-        if spec is not None and key in origins and len(problem["loc"]) > _TABLE_DEPTH and problem["type"] != "missing":
-            name = ".".join(str(part) for part in problem["loc"] if part != "[key]")
-            lines[name] = f"{origins[key]}: `{name}` {_table_problem(problem)}."
-            continue
-        if spec is None or problem["type"] == "missing":
-            lines[key] = f"default.toml: `{key}` has no value."
+        if spec is None and not within:
+            line = f"{_section_origin(key, origins)}: [{key}] {_told(problem)}."
+        elif spec is None or key not in origins:
+            line = f"default.toml: `{key}` has no value."
+        elif len(within) > 1:
+            line = f"{origins[key]}: {_explain_within(key, spec, within[1:], problem)}"
         else:
             found = NOT_SHOWN if spec.annotation is SecretStr else format_setting_value(problem["input"])
             meant = _meant(problem.get("ctx", {}).get("error"))
-            lines[key] = f"{origins[key]}: `{key}` is {found}; allowed: {describe_allowed(spec)}.{meant}"
-    return list(lines.values())
+            line = f"{origins[key]}: `{key}` is {found}; allowed: {describe_allowed(spec)}.{meant}"
+        lines.setdefault(key, {}).setdefault(line)
+    return [line for told in lines.values() for line in limit_lines(list(told), _MOST_WITHIN)]
 
 
-def _table_problem(problem: Mapping[str, Any]) -> str:
-    """Describe a problem within a setting that is a table."""
-    if problem["type"] == "extra_forbidden":
-        return "is not a setting"
-    return "is refused: " + str(problem["msg"]).removeprefix("Value error, ")
+def _section_origin(section: str, origins: Mapping[str, str]) -> str:
+    """Return where something of a section was set last."""
+    places = [origin for key, origin in origins.items() if key.startswith(f"{section}.") and origin != "default.toml"]
+    return places[-1] if places else "default.toml"
+
+
+def _told(problem: Mapping[str, Any]) -> str:
+    """Return what a check of our own says, which continues a sentence about what it is about."""
+    return str(problem["msg"]).removeprefix("Value error, ")
+
+
+def _explain_within(key: str, spec: FieldInfo, within: Sequence[str | int], problem: Mapping[str, Any]) -> str:
+    """Return a sentence about an entry of a list or table, or about a key of that entry. No value of it is repeated:
+    it may be a secret."""
+    entry, *names = within
+    fields = fields_of_entry(spec)
+    is_list = isinstance(entry, int)
+    place = f"entry {entry + 1} of `{key}`" if isinstance(entry, int) else f"`{key}.{_show_name(entry)}`"
+    field = fields.get(str(names[0])) if names else None
+    if problem["type"] == "value_error" and not names:
+        return f"{place} {_told(problem)}."
+    if problem["type"] == "extra_forbidden" and names:
+        return f"{place} has `{_show_name(names[0])}`, which is not a setting; known: {', '.join(fields)}."
+    if field is None:
+        return f"{place} is wrong; allowed: {describe_allowed(spec)}."
+    if problem["type"] == "missing":
+        return f"{place} has no `{names[0]}`; allowed: {describe_allowed(field)}."
+    whose = f"`{names[0]}` of {place}" if is_list else f"{place[:-1]}.{names[0]}`"
+    return f"{whose} is wrong; allowed: {describe_allowed(field)}."
 
 
 def _meant(error: object) -> str:
@@ -211,9 +254,14 @@ def mask_secrets_in_text(text: str) -> str:
     return text
 
 
+def _as_printable(letter: str) -> str:
+    """Return a letter as TOML spells it, where a terminal would act on it or show nothing."""
+    return letter if letter.isprintable() else f"\\U{ord(letter):08x}"
+
+
 def _as_toml(value: Any) -> str:
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return "".join(map(_as_printable, json.dumps(value, ensure_ascii=False)))
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):

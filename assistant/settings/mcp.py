@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from assistant.settings.validators import SettingsSection
+from assistant.settings.validators import SettingsSection, WebAddress
 
 ServerName = Annotated[str, Field(pattern=r"^[a-z0-9]+(?:[-_][a-z0-9]+)*$", max_length=32)]
 """Part of the names of its tools, which providers allow letters, digits, "-" and "_" in."""
@@ -22,7 +22,7 @@ class McpServerSettings(SettingsSection):
     command: str = ""
     args: list[str] = Field(default_factory=list)
     env: dict[str, str] = Field(default_factory=dict)
-    url: Annotated[str, Field(pattern=r"^(https?://.*)?$")] = ""
+    url: WebAddress = ""
     headers: dict[str, str] = Field(default_factory=dict)
     tools: list[str] = Field(default_factory=lambda: ["*"])
     read_only: list[str] = Field(default_factory=list)
@@ -41,4 +41,6 @@ class McpServerSettings(SettingsSection):
 
 
 class McpSettings(SettingsSection):
-    servers: dict[ServerName, McpServerSettings] = Field(description="a table [mcp.servers.NAME] for each server")
+    servers: dict[ServerName, McpServerSettings] = Field(
+        description="a table [mcp.servers.NAME] for each, NAME being up to 32 small letters, digits, hyphens"
+    )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
-from assistant.settings.validators import GivenName, NameList, SettingsSection, WebAddress, is_loopback
+from assistant.settings.validators import GivenName, NameList, SettingsSection, WebAddress, check_path, is_loopback
 
 
 class NetworkSettings(SettingsSection):
@@ -59,7 +59,11 @@ class MailSettings(NetworkSettings):
 
 MailFolders = Annotated[NameList, Field(description='a list of folders as in ["Archive", "Sent"]')]
 MailTls = Literal["auto", "tls", "starttls", "none"]
-FilePath = Annotated[str, Field(pattern=r"^(/.*)?$", max_length=1000, description='the whole path of a file, or ""')]
+FilePath = Annotated[
+    str,
+    AfterValidator(check_path),
+    Field(pattern=r"^(/.*)?$", max_length=1000, description='the whole path of a file, or ""'),
+]
 AccountName = Annotated[GivenName, Field(description="letters, numbers, spaces, dots, hyphens")]
 
 
@@ -72,7 +76,7 @@ class _MailLogin(SettingsSection):
     def _is_private(self) -> Self:
         for server in ("imap", "smtp"):
             if getattr(self, f"{server}_tls") == "none" and not is_loopback(getattr(self, f"{server}_host")):
-                raise ValueError(f'{server}_tls = "none" is only for a server on this machine')
+                raise ValueError(f'has {server}_tls = "none", which is only for a server on this machine')
         return self
 
 

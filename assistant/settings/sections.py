@@ -26,6 +26,7 @@ from assistant.settings.networks import (
 )
 from assistant.settings.outside_sections import NotifySettings, ReplicaSettings, VoiceSettings
 from assistant.settings.validators import (
+    AnyPath,
     ArchiveUrl,
     ContextSize,
     FolderList,
@@ -71,8 +72,8 @@ class ContextSettings(SettingsSection):
     target: Annotated[float, Field(ge=0.10, le=0.50)]
     preserve_messages: Annotated[int, Field(ge=1, le=1000)]
     preserve_share: Annotated[float, Field(ge=0.0, le=0.5)]
-    max_request_bytes: Annotated[int, Field(ge=0)]
-    max_images: Annotated[int, Field(ge=0)]
+    max_request_bytes: Annotated[int, Field(ge=0, le=1_000_000_000)]
+    max_images: Annotated[int, Field(ge=0, le=10_000)]
     cache_lifetime: Literal["auto", "5m", "1h"]
 
 
@@ -99,7 +100,7 @@ class CompactionSettings(SettingsSection):
 class SleepSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "03:30", or ""')
     nap_minutes: Annotated[float, Field(ge=0, le=1440)]
-    max_usd: Annotated[float, Field(ge=0)]
+    max_usd: Annotated[float, Field(ge=0, le=1_000_000)]
     imported_messages: Annotated[int, Field(ge=0, le=1_000_000)]
 
 
@@ -134,7 +135,7 @@ class ToolSettings(SettingsSection):
     approval_hours: Annotated[float, Field(ge=1, le=720)]
     approval_days: Annotated[int, Field(ge=1, le=3650)]
     fetch_pages: bool
-    fetch_private_hosts: list[str]
+    fetch_private_hosts: NameList = Field(description='a list of names or addresses as in ["nas.local", "192.168.1.4"]')
 
 
 class TurnSettings(SettingsSection):
@@ -145,10 +146,10 @@ class TurnSettings(SettingsSection):
 
 
 class BudgetSettings(SettingsSection):
-    daily_usd: Annotated[float, Field(ge=0)]
-    monthly_usd: Annotated[float, Field(ge=0)]
-    daily_tokens: Annotated[int, Field(ge=0)]
-    monthly_tokens: Annotated[int, Field(ge=0)]
+    daily_usd: Annotated[float, Field(ge=0, le=1_000_000)]
+    monthly_usd: Annotated[float, Field(ge=0, le=1_000_000)]
+    daily_tokens: Annotated[int, Field(ge=0, le=1_000_000_000_000)]
+    monthly_tokens: Annotated[int, Field(ge=0, le=1_000_000_000_000)]
     background_share: Share
     runaway_calls: Annotated[int, Field(ge=2, le=1000)]
 
@@ -207,19 +208,21 @@ class BriefSettings(SettingsSection):
 
 class BackupSettings(SettingsSection):
     at: TimeOfDay = Field(description='a time of day as in "05:00", or ""')
-    folder: str
+    folder: AnyPath
     keep: Annotated[int, Field(ge=1, le=1000)]
     workspace: bool
 
 
 class WebSettings(SettingsSection):
     port: Annotated[int, Field(ge=0, le=65_535)]
-    host: Annotated[str, Field(min_length=1, max_length=255)]
+    host: Annotated[
+        str, Field(pattern=r"^[^\s/@]+$", max_length=255, description='an address of this machine as in "127.0.0.1"')
+    ]
     token: SecretStr
     hosts: NameList = Field(description='a list of names as in ["nocturne.example.org"]')
     behind_proxy: bool
-    certificate: Annotated[str, Field(max_length=1000)]
-    certificate_key: Annotated[str, Field(max_length=1000)]
+    certificate: AnyPath
+    certificate_key: AnyPath
 
 
 class WebSearchSettings(SettingsSection):
@@ -231,7 +234,7 @@ class WebSearchSettings(SettingsSection):
 class RunCommandSettings(SettingsSection):
     enabled: bool
     sandbox: Literal["bubblewrap", "none"]
-    allow: list[str]
+    allow: NameList = Field(description='a list of commands as in ["git status", "ls *"]')
     timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
     max_memory_mb: Annotated[int, Field(ge=16, le=1_000_000)]
     max_output_kb: Annotated[int, Field(ge=1, le=1_000)]
@@ -319,6 +322,12 @@ SETTING_FIELDS: dict[str, FieldInfo] = {
 }
 
 
+def fields_of_entry(field: FieldInfo) -> dict[str, FieldInfo]:
+    """Return what an entry of a setting that is a list of tables, or a table of tables, may have; else nothing."""
+    models = [kind for kind in get_args(field.annotation) if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    return models[0].model_fields if models else {}
+
+
 def is_text_setting(field: FieldInfo) -> bool:
     """Return whether the setting is text, which an environment variable gives without quotes."""
     return field.annotation in (str, SecretStr) or get_origin(field.annotation) is Literal
@@ -333,11 +342,13 @@ def describe_allowed(field: FieldInfo) -> str:
         return f"{', '.join(first)} or {last}"
     if field.annotation is bool:
         return "true or false"
+    if (origin := get_origin(field.annotation)) in (list, tuple, dict):
+        return f"a {'table' if origin is dict else 'list'} of texts in quotes"
     if field.annotation not in (int, float):
         return "text in quotes"
     kind = "a whole number" if field.annotation is int else "a number"
     low, high = allowed_bounds(field)
-    return f"{kind} from {low} to {high}" if high else f"{kind}, {low} or more"
+    return f"{kind} from {low} to {high}"
 
 
 def allowed_bounds(field: FieldInfo) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import difflib
 import ipaddress
 import os
 import tomllib
+import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,7 @@ with no_package_metadata():
 CITIES_FILE = Path(__file__).with_name("cities.toml")
 PROVIDERS = ("anthropic", "openai", "offline")
 _NAMES_TOLD = 3
+_LONGEST_PART = 255
 
 
 class UnknownName(ValueError):
@@ -96,7 +98,7 @@ def check_name_list(value: Any) -> Any:
 def check_folder_list(value: Any) -> Any:
     """Check full paths whose last parts differ, ignoring case: these are the names of the folders."""
     if isinstance(value, list) and all(isinstance(path, str) for path in value):
-        names = [Path(path).name.casefold() for path in value]
+        names = [Path(check_path(path)).name.casefold() for path in value]
         if not all(path.startswith(("/", "~/")) for path in value) or len({*names}) < len(names) or "" in names:
             raise ValueError("no list of folders")
         return tuple(value)
@@ -105,8 +107,18 @@ def check_folder_list(value: Any) -> Any:
 
 def check_archive_url(value: str) -> str:
     """Refuse chained addresses, which use a cache and cannot be verified, and passwords, which would be shown."""
+    check_path(value)
     if value and ("::" in value or not ("://" in value or value.startswith("/")) or urlsplit(value).password):
         raise ValueError("no address")
+    return value
+
+
+def check_path(value: str) -> str:
+    """Refuse what no file can be called: control characters, and parts of more than 255 bytes."""
+    if any(unicodedata.category(letter) == "Cc" for letter in value):
+        raise ValueError("control characters")
+    if any(len(part.encode()) > _LONGEST_PART for part in value.split("/")):
+        raise ValueError("too long for a name")
     return value
 
 
@@ -128,6 +140,9 @@ ZoneName = Annotated[
 WebAddress = Annotated[
     str,
     Field(pattern=r"(?s)^(https?://.*)?$", description='an address that starts with http:// or https://, or ""'),
+]
+AnyPath = Annotated[
+    str, AfterValidator(check_path), Field(max_length=1000, description="the path of a file or folder, or nothing")
 ]
 ArchiveUrl = Annotated[
     str,
@@ -166,7 +181,10 @@ def is_loopback(host: str) -> bool:
 
 # Whatever a person gives a name: the length is a rule of its own, because pydantic's expressions are compiled to an
 # automaton, and a repetition of `\w`, which is every letter there is, to one that takes 3 MB and 20 ms.
-GivenName = Annotated[str, Field(pattern=r"^\w[\w .-]*$", max_length=40)]
+GivenName = Annotated[
+    str,
+    Field(pattern=r"^\w[\w .-]*$", max_length=40, description='up to 40 letters, digits, spaces, ".", "_" and "-"'),
+]
 
 
 class SettingsSection(BaseModel):

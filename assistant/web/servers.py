@@ -34,6 +34,7 @@ from pydantic import SecretStr
 from assistant.core.errors import HomeError, HomeLocked, StoreError
 from assistant.core.imports import hidden_modules, stand_in_modules
 from assistant.core.logger import get_logger
+from assistant.core.plain_files import expand_home
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
 from assistant.service.home_lock import is_listening, short_address
 from assistant.settings.secrets import IN_FILE
@@ -165,7 +166,7 @@ class WebServers:
         self.deps = deps
         self._rules = AccessRules(token, frozenset(settings.hosts), settings.behind_proxy, deps.browsers)
         certificate, key = settings.certificate, settings.certificate_key
-        files = (Path(certificate).expanduser(), Path(key).expanduser()) if certificate and key else (None, None)
+        files = (expand_home(certificate), expand_home(key)) if certificate and key else (None, None)
         address = TcpAddress(settings.host, settings.port, files[0], files[1], any_port)
         self.tcp = TcpListener(self._load_tcp, address) if settings.port and listens else None
 

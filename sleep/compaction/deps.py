@@ -40,6 +40,8 @@ class CompactionStore(Protocol):
 
     def checkpoints(self, session: str, state: CheckpointState | None = None) -> list[Checkpoint]: ...
 
+    def newest_checkpoints(self, session: str, limit: int) -> list[Checkpoint]: ...
+
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]: ...
 
     def begin_compaction(
@@ -90,7 +92,7 @@ class CompactionDeps:
     def live_checkpoints(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
         """Return the session's live checkpoints, oldest range first."""
         live = self.conversation.live_checkpoints(session, generation)
-        return tuple(sorted(live, key=lambda checkpoint: checkpoint.from_message_id))
+        return tuple(sorted(live, key=lambda checkpoint: checkpoint.from_seq))
 
     def would_gain_nothing(self, session: str, rows: Sequence[Message]) -> bool:
         """Return whether a summary of these rows was no smaller than they are, and fewer than twice as many are removed

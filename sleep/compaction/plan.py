@@ -172,14 +172,14 @@ class PendingSummary:
 
 def collect_originals(records: Sequence[LogRecord], pair: Sequence[Checkpoint]) -> tuple[Message, ...]:
     """Return the messages in log records that the checkpoints cover."""
-    first, last = pair[0].from_message_id, pair[-1].to_message_id
+    first, last = pair[0].from_seq, pair[-1].to_seq
     # Current texts of messages edited or ("") deleted after their turn.
     changes = [record for record in records if record.kind in ("edit", "delete") and record.turn is None]
     changed = {ref: record.content for record in changes for ref in record.refs}
     return tuple(
         replace(record.to_message(), content=changed.get(record.id, record.content))
         for record in records
-        if record.kind == "message" and first <= record.id <= last and record.role in _SPOKEN
+        if record.kind == "message" and first <= record.seq <= last and record.role in _SPOKEN
         if changed.get(record.id, record.content).strip() or (record.media and record.id not in changed)
     )
 
@@ -194,7 +194,7 @@ def collect_summaries(
 ) -> SummaryInput:
     """Return the merge input if the originals are too long: the depth-1 summaries below the pair; the newest that fit
     `most` tokens in full, of older ones the most informative lines."""
-    summarised = sorted(_below(pair, everything), key=lambda checkpoint: checkpoint.from_message_id)
+    summarised = sorted(_below(pair, everything), key=lambda checkpoint: checkpoint.from_seq)
     # As material they are neither the user's words nor messages with an id.
     rows = tuple(Message("assistant", checkpoint.summary, ts=checkpoint.created_at) for checkpoint in summarised)
     first_whole, left = len(rows), most * 3 // 4
@@ -212,7 +212,7 @@ def collect_summaries(
 
 def _below(pair: Sequence[Checkpoint], everything: Sequence[Checkpoint]) -> list[Checkpoint]:
     """Return the depth-1 checkpoints with a text within the pair's range, without overlaps."""
-    first, last = pair[0].from_message_id, pair[-1].to_message_id
+    first, last = pair[0].from_seq, pair[-1].to_seq
     below = [
         checkpoint
         for checkpoint in everything
@@ -220,14 +220,14 @@ def _below(pair: Sequence[Checkpoint], everything: Sequence[Checkpoint]) -> list
         and checkpoint.depth == 1
         and has_summary(checkpoint)
         and checkpoint.generation == pair[0].generation
-        and first <= checkpoint.from_message_id
-        and checkpoint.to_message_id <= last
+        and first <= checkpoint.from_seq
+        and checkpoint.to_seq <= last
     ]
     return [part for part in below if not any(_covers(other, part) for other in below if other is not part)]
 
 
 def _covers(checkpoint: Checkpoint, part: Checkpoint) -> bool:
-    return checkpoint.from_message_id <= part.from_message_id and part.to_message_id <= checkpoint.to_message_id
+    return checkpoint.from_seq <= part.from_seq and part.to_seq <= checkpoint.to_seq
 
 
 def has_summary(checkpoint: Checkpoint) -> bool:
@@ -276,10 +276,13 @@ def merge_checkpoints(
 ) -> Compaction:
     """Return the compaction that replaces adjacent checkpoints (or one) by `summary`; nothing else leaves the view."""
     ids = tuple(checkpoint.id for checkpoint in group)
-    rest = [checkpoint for checkpoint in live if checkpoint.id not in ids]
+    taken = {*ids}
+    rest = [checkpoint for checkpoint in live if checkpoint.id not in taken]
     joined = reduce(lambda first, second: join_sections(first, second, ""), map(make_section, group))
     section = replace(joined, text=summary.text, tier=summary.tier)
-    row = render_summary_row([section, *make_sections(rest)], counter, now)
+    older = [checkpoint for checkpoint in rest if checkpoint.from_seq < group[0].from_seq]
+    sections = [*make_sections(older), section, *make_sections(rest)[len(older) :]]
+    row = render_summary_row(sections, counter, now)
     before = [message for message in view.messages if is_compaction_prefix(message)]
     prefix = (row, *(message for message in before if not message.is_summary))
     # Number of rows outside of their ranges that the summaries cover too.

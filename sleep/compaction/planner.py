@@ -296,7 +296,7 @@ class _CutPlanner:
 
     def _merge(self) -> tuple[int, ...]:
         """Return the two oldest checkpoints if another one would be too many or find no room."""
-        live = sorted(self.inputs.checkpoints, key=lambda checkpoint: checkpoint.from_message_id)
+        live = sorted(self.inputs.checkpoints, key=lambda checkpoint: checkpoint.from_seq)
         too_many = len(live) >= self.policy.max_checkpoints
         too_long = self.sections_tokens + self.new_section > self.summaries_room
         return (live[0].id, live[1].id) if len(live) >= 2 and (too_many or too_long) else ()

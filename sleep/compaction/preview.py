@@ -81,6 +81,10 @@ class ViewCopy:
         del session
         return [c for c in self._checkpoints if state is None or c.state == state]
 
+    def newest_checkpoints(self, session: str, limit: int) -> list[Checkpoint]:
+        del session
+        return self._checkpoints[: -limit - 1 : -1]
+
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
         del session
         return [c for c in self._checkpoints if c.state == "live" and c.generation == generation]
@@ -124,6 +128,9 @@ class ViewCopy:
 
     def _checkpoint_of(self, compaction: Compaction, now: datetime) -> Checkpoint:
         newest = max((checkpoint.id for checkpoint in self._checkpoints), default=0)
+        taken = [checkpoint for checkpoint in self._checkpoints if checkpoint.id in compaction.absorbed_ids]
+        end = max((checkpoint.to_seq for checkpoint in self._checkpoints), default=0) + 1
+        merged = bool(taken) and taken[-1].to_message_id == compaction.to_message_id
         return Checkpoint(
             newest + 1,
             compaction.session,
@@ -143,6 +150,8 @@ class ViewCopy:
             "live" if compaction.prefix else "masked",
             self._view.scope,
             compaction.depth,
+            from_seq=min((checkpoint.from_seq for checkpoint in taken), default=end),
+            to_seq=max(checkpoint.to_seq for checkpoint in taken) if merged else end,
         )
 
 

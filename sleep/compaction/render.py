@@ -167,7 +167,7 @@ def make_section(checkpoint: Checkpoint) -> SummarySection:
 
 def make_sections(checkpoints: Sequence[Checkpoint]) -> list[SummarySection]:
     """Return the sections in the order of their messages."""
-    return [make_section(checkpoint) for checkpoint in sorted(checkpoints, key=lambda each: each.from_message_id)]
+    return [make_section(checkpoint) for checkpoint in sorted(checkpoints, key=lambda each: each.from_seq)]
 
 
 def render_summary_row(sections: Sequence[SummarySection], counter: TokenCounter, now: datetime) -> Message:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import groupby
 from types import MappingProxyType
 
 from assistant.context.pressure import Pressure, measure_pressure
@@ -28,6 +28,7 @@ from sleep.compaction.values import CachedPrompt, CompactionRequest, CompactionR
 
 # From this many compactions of a generation on, the user is informed about the effects of long conversations.
 _MANY = 3
+_MOST_READ = 60
 _MOST_PLANS = 8  # per request: merges, and retries after changes of the view
 # Number of extra checkpoints tolerated until there is time to merge with a model.
 _MERGES_THAT_WAIT = 2
@@ -230,17 +231,18 @@ class CompactionRun:
 
     def merge_records(self) -> bool:
         """Merge adjacent checkpoints without a summary beyond the maximum number; needs no model. Returns whether there
-        were any."""
+        were any. An import leaves hundreds: those that follow one another become one in a single step."""
         merged = False
         while True:
             view = self._conversation.load_view(self._request.session)
             live = self._deps.live_checkpoints(self._request.session, view.generation)
-            pairs = (pair for pair in pairwise(live) if not any(map(has_summary, pair)))
-            pair = next(pairs, None)
-            if len(live) <= self._deps.policy.max_checkpoints or pair is None:
+            excess = len(live) - self._deps.policy.max_checkpoints
+            runs = (tuple(run) for is_summary, run in groupby(live, has_summary) if not is_summary)
+            group = next((run[: excess + 1] for run in runs if len(run) > 1), ())
+            if excess <= 0 or not group:
                 return merged
             record, now, request = Summary("", "floor", 0), self._deps.clock(), self._request
-            joined = merge_checkpoints(view, pair, live, record, request.terms.counter, request.trigger, now)
+            joined = merge_checkpoints(view, group, live, record, request.terms.counter, request.trigger, now)
             try:
                 self._conversation.commit_compaction(joined, now)
             except StaleView:
@@ -291,12 +293,13 @@ class CompactionRun:
         if is_stuck or saves or not compaction.prefix or "merged" in compaction.key_facts:
             return []
         view = self._conversation.load_view(compaction.session)
+        # Of a conversation that has gone on for years only the newest are read: the notice is given once.
         earlier = sum(
             checkpoint.generation == view.generation
             and checkpoint.state in ("live", "absorbed")
             and not checkpoint.is_merge
             and checkpoint.trigger not in ECONOMY_TRIGGERS
-            for checkpoint in self._conversation.checkpoints(compaction.session)
+            for checkpoint in self._conversation.newest_checkpoints(compaction.session, _MOST_READ)
         )
         once = f"{view.session}:{view.generation}"
         return [NoticeKind.LONG_CONVERSATION.fill(once)] if earlier + 1 >= _MANY else []

@@ -1,14 +1,17 @@
-"""A wall clock that jumps: by seconds, hours and years, ahead and back, for a moment or to stay, also over a restart.
+"""A wall clock that jumps: by seconds, hours and years, ahead and back, for a moment or to stay, also over a restart,
+within a turn and within a sleep.
 
 A case is a home with reminders on a machine whose clock is drawn from the seed. In the end the clock is right and a day
 goes by: each reminder that repeats is next due within a day, one that lies far ahead still waits and was told at most
-once, what was due was told, nothing is said of the clock any more, and the home is sound.
+once, what was due was told, what was said is answered once, nothing is said of the clock any more, and the home is
+sound.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -18,6 +21,7 @@ from structlog.testing import capture_logs
 
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.core.errors import AssistantError
+from assistant.core.records import is_answer_key
 from assistant.service.clock import HOLD, SteadyClock
 from tests.attack.tally import Tally
 from tests.crash.homes import scratch
@@ -62,6 +66,7 @@ class _Case:
         self._off = timedelta(0)
         self._zone = chance.choice(_ZONES)
         self._told: list[str] = []
+        self._is_over = False
 
     async def run(self) -> list[str]:
         try:
@@ -75,7 +80,7 @@ class _Case:
     async def _live(self, *, first: bool = False, last: bool = False) -> list[str]:
         now = SteadyClock(self._machine.wall, self._machine.elapsed)
         async with run_app(
-            self._home, *["ok"] * 50, now=now, ASSISTANT_HOME__TIMEZONE=self._zone, ASSISTANT_SLEEP__AT=""
+            self._home, lambda _: self._answer(), now=now, ASSISTANT_HOME__TIMEZONE=self._zone, ASSISTANT_SLEEP__AT=""
         ) as it:
             if first:
                 for text in ("stretch --every 'day at 9'", "walk --every hour", "call mum --at '2027-01-05 10:00'"):
@@ -87,12 +92,31 @@ class _Case:
             for _ in range(self._chance.randint(1, 5)):
                 await self._step(it)
             problems = await self._end(it) if last else []
+            problems += self._find_unanswered(it)
             self._told += it.bridge.bodies
             return [*problems, *(self._wrongly_told() if last else [])]
 
     async def _step(self, it: LiveApp) -> None:
         """The clock jumps, and stays so for a while; or comes right; or time goes by."""
-        what = self._chance.randrange(3)
+        what = self._chance.randrange(5)
+        if what < 2:
+            self._jump(what)
+        elif what == 2:
+            await it.say(f"Thing {len(it.accepted)} is blue.", f"{self._chance.random()}")
+            await it.wait_idle()
+        elif what == 3:
+            await it.app.commands.run("/sleep", "main")
+        await self._wake(
+            it, self._chance.choice((timedelta(seconds=1), timedelta(minutes=2), timedelta(hours=2), HOLD))
+        )
+
+    def _answer(self) -> str:
+        """The clock may jump while the model thinks, in a turn or in a sleep."""
+        if not self._is_over and self._chance.random() < 0.5:
+            self._jump(self._chance.randrange(2))
+        return "ok"
+
+    def _jump(self, what: int) -> None:
         if what == 0 and not self._off:
             by = self._chance.choice(_JUMPS) * self._chance.choice((1, -1))
             # No earlier than a home may have been begun.
@@ -100,9 +124,6 @@ class _Case:
             self._machine.set_clock(self._off)
         elif what == 1:
             self._come_right()
-        await self._wake(
-            it, self._chance.choice((timedelta(seconds=1), timedelta(minutes=2), timedelta(hours=2), HOLD))
-        )
 
     def _come_right(self) -> None:
         self._machine.set_clock(-self._off)
@@ -116,6 +137,7 @@ class _Case:
         await it.wait_idle()
 
     async def _end(self, it: LiveApp) -> list[str]:
+        self._is_over = True
         self._come_right()
         await self._wake(it, timedelta(seconds=1))
         await self._wake(it, HOLD)
@@ -132,6 +154,14 @@ class _Case:
             problems.append(f"the reminder of next year is due {due.get('call mum')}")
         problems += [f"status: {line}" for line in it.app.status()["problems"] if "clock" in line]
         return problems
+
+    def _find_unanswered(self, it: LiveApp) -> list[str]:
+        answers = Counter(sent.outgoing.inbox_id for sent in it.bridge.sent if is_answer_key(sent.outgoing.key))
+        return [
+            f"message {number} is {it.inbox_item(number).state} and was answered {answers[number]} times"
+            for number in it.accepted
+            if (it.inbox_item(number).state, answers[number]) != ("answered", 1)
+        ]
 
     def _wrongly_told(self) -> list[str]:
         if not any("bread" in body for body in self._told):

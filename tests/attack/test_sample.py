@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assistant.core.sessions import MAIN_SESSION
-from tests.attack import clock, command_lines, disk, hostile_files, hostile_text, kill, stop
+from tests.attack import clock, command_lines, disk, hostile_files, hostile_text, kill, settings, stop
 from tests.attack.__main__ import find_kinds
 from tests.attack.flood import FLOODS, FloodSizes
 from tests.attack.flood import run as run_flood
@@ -21,9 +21,17 @@ SMALL = FloodSizes(100, 100, 20, 1 << 20, 1_000, 10, 2.0)
 
 
 def test_every_attack_is_found_by_its_name() -> None:
-    assert {"kill", "stop", "command-lines", "disk", "clock", "flood", "hostile-text", "hostile-files"} <= set(
-        find_kinds()
-    )
+    assert {
+        "kill",
+        "stop",
+        "command-lines",
+        "disk",
+        "clock",
+        "flood",
+        "hostile-text",
+        "hostile-files",
+        "settings",
+    } <= set(find_kinds())
 
 
 def test_a_daemon_killed_in_a_busy_life_loses_nothing_and_answers_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,6 +71,10 @@ def test_a_clock_that_jumps_leaves_every_reminder_where_it_belongs() -> None:
 
 def test_hostile_files_are_taken_or_refused_in_words() -> None:
     assert hostile_files.run(SEED, 120).failures == ()
+
+
+def test_settings_of_every_wrong_kind_are_refused_in_a_few_words_and_the_old_ones_stay() -> None:
+    assert settings.run(SEED, 300).failures == ()
 
 
 def test_hostile_command_lines_are_carried_out_or_refused_in_a_few_words() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.main import assistant
-from tests.support.command_line import one_line_error, run_assistant, run_in_process
+from tests.support.command_line import command_environment, one_line_error, run_assistant, run_in_process
 
 TREES = {"assistant": assistant, "aihistory": aihistory}
 # They serve, ask a person, or are about a service manager and networks; each has tests of its own.
@@ -170,3 +172,17 @@ def test_one_among_temporary_files_is_expected_to_go(tmp_path: Path) -> None:
     shutil.rmtree(home)
     done = run_assistant(home, "todo")
     assert done.returncode == 0 and MISSING not in done.err
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o277])
+def test_whatever_the_umask_what_is_made_is_for_its_owner_and_nobody_else_can_write_around_it(
+    tmp_path: Path, umask: int
+) -> None:
+    home = tmp_path / "one" / "two" / "home"
+    command = [sys.executable, "-m", "assistant.cli.main", "todo", "oil for the lamp"]
+    # A fork of another process would have its umask.
+    assert subprocess.run(command, env=command_environment(home), umask=umask, check=False).returncode == 0
+    modes = {path: path.stat().st_mode & 0o777 for path in (home.parent, home, *home.rglob("*"))}
+    assert {mode & 0o077 for path, mode in modes.items() if path.is_relative_to(home)} == {0}
+    assert modes[home.parent] & 0o022 == 0
+    assert {mode & 0o600 for mode in modes.values()} == {0o600}

@@ -99,6 +99,9 @@ async def test_merges_of_imported_history_do_not_use_up_a_compaction_or_make_the
         await it.app.contexts.meter.load_model_limits()
         result = await it.app.contexts.compaction.compact_in_sleep("main", "sleep")
         assert result is not None and result.after.ratio < result.before.ratio
+        # However many there are, one step takes all that follow one another.
+        assert len(checkpoints_in(it, "absorbed")) >= 7
+        assert sum(one.is_merge for one in it.app.stores.conversation.checkpoints("main")) <= 2
         *merges, made = result.checkpoints
         assert {one.tier for one in merges} <= {"floor"} and not made.is_merge and len(checkpoints_in(it)) <= 5
 

@@ -134,11 +134,14 @@ def test_settings_that_cannot_be_meant_are_refused_with_the_name_of_the_server(t
     home = tmp_path / "home"
     home.mkdir()
     for text, told in (
-        ("[mcp.servers.notes]\n", "`mcp.servers.notes` is refused: needs either `command` or `url`"),
-        ('[mcp.servers.notes]\ncomand = "x"\nurl = "http://x/"\n', "`mcp.servers.notes.comand` is not a setting"),
-        ('[mcp.servers."No Tes"]\nurl = "http://x/"\n', "`mcp.servers.No Tes` is refused"),
-        ('[mcp.servers.notes]\nurl = "ftp://x/"\n', "`mcp.servers.notes.url` is refused"),
-        ('[mcp.servers.notes]\nurl = "http://x/"\ntimeout_seconds = 0.1\n', "timeout_seconds` is refused"),
+        ("[mcp.servers.notes]\n", "`mcp.servers.notes` needs either `command` or `url`"),
+        (
+            '[mcp.servers.notes]\ncomand = "x"\nurl = "http://x/"\n',
+            "`mcp.servers.notes` has `comand`, which is not a setting",
+        ),
+        ('[mcp.servers."No Tes"]\nurl = "http://x/"\n', "`mcp.servers.No Tes` is wrong"),
+        ('[mcp.servers.notes]\nurl = "ftp://x/"\n', "`mcp.servers.notes.url` is wrong"),
+        ('[mcp.servers.notes]\nurl = "http://x/"\ntimeout_seconds = 0.1\n', "timeout_seconds` is wrong"),
     ):
         (home / "config.toml").write_text(text)
         assert told in run_assistant(home, "config", "check").err + run_assistant(home, "config", "check").out

@@ -52,7 +52,8 @@ class Checks:
         self._logs: dict[Path, int] = {}
         self._shown = dict.fromkeys(life.world.networks, 0)
         self._answers: dict[int, set[str]] = defaultdict(set)  # by inbox id: keys of answers that were shown
-        self._compactions: dict[str, int] = defaultdict(int)
+        self._newest_compactions: dict[str, int] = defaultdict(int)
+        self._compactions = 0
         self._luck = Random(f"checks {life.world.seed}")
         self._days = 0
         self._prices = load_prices(shipped_config_dir() / PRICES_FILE)["anthropic"]
@@ -235,13 +236,14 @@ class Checks:
         light messages it is enough that they are fewer."""
         app = self._life.world.running
         for info in app.stores.conversation.list_sessions():
-            checkpoints = app.stores.conversation.checkpoints(info.key)
-            for checkpoint in checkpoints[self._compactions[info.key] :]:
+            newest = self._newest_compactions[info.key]
+            for checkpoint in app.stores.conversation.checkpoints(info.key, after=newest):
+                self._compactions += 1
+                self._newest_compactions[info.key] = checkpoint.num
                 before, after = checkpoint.key_facts.get("pressure", (1.0, 0.0))
                 is_larger = after >= before and checkpoint.trigger != "messages"
                 if checkpoint.state == "live" and is_larger:
                     self._complain(f"I7: a compaction of {info.key} ({checkpoint.trigger}) left {before} at {after}")
-            self._compactions[info.key] = len(checkpoints)
             pressure = app.contexts.window.pressure(info.key)
             # A conversation in which nobody spoke since the window was made smaller is compacted in the night.
             is_settled = self._life.now() - self._life.window_set_at > _DAY
@@ -289,7 +291,7 @@ class Checks:
             "questions answered from what was shown": models.recalled["shown"],
             "questions answered by a search": models.recalled["searched"],
             "calls of a night": models.calls_by_purpose["consolidation"],
-            "compactions": sum(self._compactions.values()),
+            "compactions": self._compactions,
             "words that were forgotten": len(self._life.knowledge.forgotten),
             "calls that a provider refused": models.refused_calls,
             "starts": self._life.world.lives - 1,

@@ -49,6 +49,11 @@ class MountedDisk:
     def free(self) -> None:
         self._filler.unlink(missing_ok=True)
 
+    def leave(self, room: int) -> None:
+        """From now on this many bytes can be written, in whole pages."""
+        self.fill()
+        os.truncate(self._filler, max(0, self._filler.stat().st_size - room))
+
 
 class FileSizeLimit:
     """No file of this process may be written any more, as by a quota. Needs no rights; ends with `free`."""

@@ -11,6 +11,7 @@ from assistant.core.checkpoints import Checkpoint
 from assistant.core.messages import Media
 from assistant.core.records import LogRecord
 from sleep.compaction.plan import collect_originals, collect_summaries
+from sleep.compaction.render import make_sections
 from sleep.compaction.validate import RESTORED_HEADING
 from sleep.compaction.values import SummaryInput
 from tests.support.summaries import COUNTER, count_text_tokens
@@ -37,6 +38,8 @@ def checkpoint(number: int, first: int, last: int, text: str = "", **more: Any) 
         NOW,
         "sleep",
         scope="owner",
+        from_seq=first,
+        to_seq=last,
         **given,
     )
 
@@ -64,6 +67,15 @@ def test_what_was_merged_from_originals_stands_for_what_it_took_over() -> None:
     first, second, third = checkpoint(1, 1, 9), checkpoint(2, 10, 19), checkpoint(4, 20, 29, state="live")
     whole = checkpoint(3, 1, 19, state="live", depth=1)
     assert texts([first, second, whole, third], whole, third) == ["Record 3.", "Record 4."]
+
+
+def test_checkpoints_follow_one_another_as_in_the_log_whatever_the_numbers_of_their_messages() -> None:
+    # A message has its number when it is accepted, and its place in the log when its turn begins: what was said
+    # between has higher numbers and comes before it.
+    between = replace(checkpoint(1, 32, 32, state="live"), from_seq=13, to_seq=15)
+    later = replace(checkpoint(2, 6, 36, state="live"), from_seq=16, to_seq=17)
+    assert [section.from_id for section in make_sections([later, between])] == [32, 6]
+    assert texts([later, between], between, later) == ["Record 1.", "Record 2."]
 
 
 def test_only_what_covers_a_part_of_the_pair_is_merged() -> None:

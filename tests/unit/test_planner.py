@@ -102,6 +102,8 @@ def checkpoint(number: int, first: int, last: int, text: str = "earlier", **more
         "sleep",
         "full",
         "live",
+        from_seq=first,
+        to_seq=last,
         **more,
     )
 

@@ -77,6 +77,8 @@ def _checkpoint(first: int, last: int) -> Checkpoint:
         trigger="nap",
         tier="full",
         state="live",
+        from_seq=first,
+        to_seq=last,
         scope="owner",
         depth=1,
         model="",

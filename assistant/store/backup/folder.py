@@ -17,7 +17,7 @@ from pathlib import Path
 
 from assistant.core.backups import Backup, parse_backup_name
 from assistant.core.errors import StoreError, UsageError
-from assistant.core.plain_files import open_plain_file
+from assistant.core.plain_files import expand_home, open_plain_file
 from assistant.store.files import make_directory, sync_directory
 
 _PARTIAL = ".nocturne-backup-"
@@ -31,7 +31,7 @@ class BackupFolder:
     def __init__(self, home: Path, chosen: str = "") -> None:
         self.home = home
         self.is_in_home = not chosen
-        self.path = Path(chosen).expanduser().absolute() if chosen else home / "backups"
+        self.path = expand_home(chosen).absolute() if chosen else home / "backups"
 
     def list_backups(self) -> list[Backup]:
         """Return backups, oldest first. Raises `StoreError` if a chosen folder is missing or cannot be read."""

@@ -141,12 +141,12 @@ HOME_MISSING = (
 )
 
 
-def remember_home(home: Path, folder_list: Path) -> None:
+def remember_home(home: Path, folder_list: Path | None) -> None:
     """Record that a data folder exists, so that its absence is noticed. Temporary folders are not recorded. Errors are
     ignored."""
     line = f"{home}\n"
     with contextlib.suppress(OSError, UnicodeError):
-        if "\n" in str(home) or home.is_relative_to(tempfile.gettempdir()):
+        if folder_list is None or "\n" in str(home) or home.is_relative_to(tempfile.gettempdir()):
             return
         folder_list.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with folder_list.open("a+", encoding="utf-8") as file:
@@ -155,9 +155,9 @@ def remember_home(home: Path, folder_list: Path) -> None:
                 file.write(line)
 
 
-def is_home_missing(home: Path, folder_list: Path) -> bool:
+def is_home_missing(home: Path, folder_list: Path | None) -> bool:
     """Return whether a data folder was recorded here, and now nothing is left, not even settings."""
-    if any((home / name).exists() for name in (*DATABASE_NAMES, "config.toml")):
+    if folder_list is None or any((home / name).exists() for name in (*DATABASE_NAMES, "config.toml")):
         return False
     try:
         return f"{home}\n" in folder_list.read_text(encoding="utf-8").splitlines(keepends=True)

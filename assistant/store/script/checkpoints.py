@@ -55,6 +55,12 @@ def find_checkpoint_row(db: Database, checkpoint_id: int) -> Row | None:
     return db.row("SELECT * FROM checkpoints WHERE id = ?", (checkpoint_id,))
 
 
+def list_checkpoint_rows(db: Database, session: str, state: str | None, after: int) -> list[Row]:
+    """Return the checkpoints of a session numbered above `after`, in one state if one is given, oldest first."""
+    where = "session_id = ? AND checkpoint_num > ? AND state = coalesce(?, state) ORDER BY checkpoint_num"
+    return db.rows(f"SELECT * FROM checkpoints WHERE {where}", (session, after, state))
+
+
 def list_live_checkpoint_rows(db: Database, row_key: tuple[str, int]) -> list[Row]:
     """Return the live checkpoints of a generation (`Session.row_key`), oldest range first."""
     return db.rows(
@@ -66,7 +72,8 @@ def list_live_checkpoint_rows(db: Database, row_key: tuple[str, int]) -> list[Ro
 def require_adjacent_checkpoints(db: Database, session: Session, checkpoint_ids: Sequence[int]) -> list[Row]:
     """Return adjacent live checkpoints, oldest first. Raises `CorruptStore` if they are not adjacent."""
     rows = list_live_checkpoint_rows(db, session.row_key)
-    places = [place for place, row in enumerate(rows) if row["id"] in checkpoint_ids]
+    wanted = {*checkpoint_ids}
+    places = [place for place, row in enumerate(rows) if row["id"] in wanted]
     adjacent = not places or places == list(range(places[0], places[-1] + 1))
     if len(places) != len(checkpoint_ids) or not adjacent:
         raise compaction_refused(
