@@ -1,9 +1,9 @@
 """Background compaction: after a reply, and once the provider's prompt cache has expired.
 
-A turn never waits for it, and it replaces only what it was planned on (I4). Each session is checked after its turns, once
-nobody has been answered for a moment, and again when its prompt cache is cold: summaries made without a model (because a user was waiting) are redone with
-one; compactions that save money (`assistant/context/economy.py`) are done, or prepared until the cache is cold; and
-summaries that the next turns will need are prepared.
+A turn never waits for it, and it replaces only what it was planned on (I4). Each session is checked after its turns,
+once nobody has been answered for a moment, and again when its prompt cache is cold: summaries made without a model
+(because a user was waiting) are redone with one; compactions that save money (`assistant/context/economy.py`) are done,
+or prepared until the cache is cold; and summaries that the next turns will need are prepared.
 """
 
 from __future__ import annotations
