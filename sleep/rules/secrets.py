@@ -141,7 +141,9 @@ def _candidates(text: str) -> Iterator[Secret]:
         if needed in absent:
             continue
         longest = _LONGEST_KEY if pattern is _KNOWN_FORM else _LONGEST
-        for match in find_in_windows(pattern, text, longest, _needed_words(needed)):
+        # Of a short text it is known by now that it has them.
+        words = _needed_words(needed) if len(text) > _SHORT else ()
+        for match in find_in_windows(pattern, text, longest, words):
             for group, found in match.groupdict().items():
                 value = (found or "").rstrip(_END)
                 if value and _is_secret(pattern, match, value, text, names_card):
