@@ -171,9 +171,10 @@ async def test_what_follows_the_turns_of_a_burst_is_done_once_and_after_the_last
     async with app_with_long_messages(tmp_path, 1) as it:
         await settle(it)
         loop = asyncio.get_running_loop()
+        now = loop.time()
         with monkeypatch.context() as patch:
             # However slow the machine is, all is said within the same moment.
-            patch.setattr(loop, "time", lambda now=loop.time(): now)
+            patch.setattr(loop, "time", lambda: now)
             for text in ("and then", "and after that", "and last"):
                 await it.say(text)
                 await it.wait_idle()
