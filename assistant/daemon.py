@@ -150,6 +150,8 @@ async def shut_down(
 
 async def _warm(app: App, after: float) -> None:
     await asyncio.sleep(after)
+    # On a slow machine the only question of `chat -m` may still be at work.
+    await app.running_turns.wait_until_quiet()
     await load_in_thread(compile_patterns)
     await load_in_thread(lambda: app.commands.root)
     await app.warm()

@@ -56,6 +56,7 @@ class MediaLimits:
 
 
 _NO_MEDIA_LIMITS = MediaLimits()
+_SPEAKERS = frozenset({"user", "assistant"})
 
 
 def normalise(messages: Sequence[Message], limits: MediaLimits = _NO_MEDIA_LIMITS) -> tuple[Message, ...]:
@@ -86,7 +87,7 @@ def _paired(messages: Sequence[Message]) -> Iterator[Message]:
         if message.role == "tool":
             continue
         yield message
-        if message.role == "assistant":
+        if message.tool_calls and message.role == "assistant":
             for place, call in enumerate(message.tool_calls):
                 yield results.get((index, place)) or _aborted(call)
 
@@ -98,6 +99,8 @@ def _results(messages: Sequence[Message]) -> dict[tuple[int, int], Message]:
     results: dict[tuple[int, int], Message] = {}
     for index, message in enumerate(messages):
         if message.role == "assistant":
+            if not message.tool_calls:
+                continue
             for call in message.tool_calls:
                 waiting[call.id] = []
             for place, call in enumerate(message.tool_calls):
@@ -118,6 +121,12 @@ def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
     within_retained = False
     words_by_id: dict[int, str] = {}
     for message in messages:
+        if not (message.metadata or notes or within_retained) and _is_plain(message):
+            # Nearly all of a view, at each call.
+            if message.role == "user":
+                words_by_id[message.id or 0] = message.content
+            yield message
+            continue
         is_retained = is_retained_request(message)
         if is_retained != within_retained and message.role != "system":
             notes.append(quote_in_tag(NOTE_TAG, RETAINED_WORDS_START if is_retained else RETAINED_WORDS_END))
@@ -142,6 +151,15 @@ def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
         yield row
     if notes:
         yield _note(notes)
+
+
+def _is_plain(message: Message) -> bool:
+    """Return whether `_worded` is known to return this message, without metadata, as it is: words of somebody that
+    need no change."""
+    text = message.content
+    if message.role not in _SPEAKERS or message.name or message.tool_calls or not text or text.isspace():
+        return False
+    return replace_unsendable(text) is text and (message.role == "assistant" or "<" not in text)
 
 
 def _worded(message: Message) -> Message | None:

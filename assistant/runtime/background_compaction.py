@@ -1,9 +1,9 @@
 """Background compaction: after a reply, and once the provider's prompt cache has expired.
 
-A turn never waits for it, and it replaces only what it was planned on (I4). Each session is checked after every turn,
-and again when its prompt cache is cold: summaries made without a model (because a user was waiting) are redone with
-one; compactions that save money (`assistant/context/economy.py`) are done, or prepared until the cache is cold; and
-summaries that the next turns will need are prepared.
+A turn never waits for it, and it replaces only what it was planned on (I4). Each session is checked after its turns,
+once nobody has been answered for a moment, and again when its prompt cache is cold: summaries made without a model
+(because a user was waiting) are redone with one; compactions that save money (`assistant/context/economy.py`) are done,
+or prepared until the cache is cold; and summaries that the next turns will need are prepared.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ log = get_logger()
 
 # After this much silence the session may not be resumed at all.
 _FORGOTTEN_AFTER = timedelta(days=14)
+# People say several things in a row; what is done after the last of them is done for all, and beside none of them.
+_PAUSE_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 5.0
 # Views loaded and runs started at one wake-up.
 _MOST_WORK = 8
 
@@ -58,12 +60,16 @@ class BackgroundCompaction:
         self._index_messages = index_messages
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by session
         self._again: set[str] = set()  # sessions in which a turn ended while a run was in progress
+        self._pausing: set[str] = set()  # sessions whose run has not begun its work
+        self._last_turn_at = -_PAUSE_SECONDS  # in seconds of the event loop
+        self._hurried = asyncio.Event()  # somebody waits for the runs
         self._last_calls: dict[str, tuple[datetime, CachedCall | None]] = {}  # by session, as of its last message
         self._seen_cold: dict[str, datetime] = {}  # by session, the last message for which the cold check was done
 
     def after_turn(self, session: str) -> None:
-        """Start a run after a turn has ended."""
-        if self._economy.has_model and not self._start(session):
+        """Start a run after a turn has ended, once no turn has ended for a moment."""
+        self._last_turn_at = asyncio.get_running_loop().time()
+        if self._economy.has_model and not self._start(session) and session not in self._pausing:
             self._again.add(session)
 
     def check_due(self) -> None:
@@ -102,9 +108,13 @@ class BackgroundCompaction:
         return bool(self._tasks)
 
     async def wait_until_idle(self) -> None:
-        """Wait until no run is in progress."""
-        while tasks := list(self._tasks.values()):
-            await asyncio.wait(tasks)
+        """Wait until no run is in progress; those that pause begin at once."""
+        self._hurried.set()
+        try:
+            while tasks := list(self._tasks.values()):
+                await asyncio.wait(tasks)
+        finally:
+            self._hurried.clear()
 
     async def stop(self) -> None:
         """Cancel runs in progress; uncommitted work is discarded."""
@@ -130,7 +140,22 @@ class BackgroundCompaction:
             self._again.discard(session)
             self._start(session)
 
+    async def _wait_for_pause(self, session: str) -> None:
+        """Wait until no turn has ended for a moment, some seconds at most."""
+        clock = asyncio.get_running_loop().time
+        latest = clock() + _LONGEST_WAIT_SECONDS
+        self._pausing.add(session)
+        try:
+            while (left := min(latest, self._last_turn_at + _PAUSE_SECONDS) - clock()) > 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(left):
+                        await self._hurried.wait()
+                    return
+        finally:
+            self._pausing.discard(session)
+
     async def _run(self, session: str) -> None:
+        await self._wait_for_pause(session)
         try:
             await self._meter.load_model_limits()
             await self._running.pacer.wait()

@@ -21,6 +21,8 @@ from assistant.runtime.turn import TurnControl
 _MAX_QUIET_WAIT_SECONDS = 5.0
 # The same for each of the steps, of which there are hundreds.
 _MAX_STEP_WAIT_SECONDS = 0.05
+# A turn does its own work in the first and the last moments of it, and in a burst the next one follows at once.
+_LIVELY_SECONDS, _MAX_LIVELY_WAIT_SECONDS = 0.3, 0.3
 _POLL_SECONDS = 0.005
 _RETRY_STORE_AFTER = timedelta(seconds=5)
 _STEPS_IN_A_ROUND = 1
@@ -75,6 +77,7 @@ class RunningTurns:
         self.accepts_turns = False  # from the first tick until shutdown
         self.is_answering: Callable[[], bool] = lambda: False  # whether a request of the page or the web API runs
         self._beginning_count = 0  # turns whose context is being prepared
+        self._lively_until = 0.0  # monotonic, in seconds: some time after a turn began or ended
         self._paused: set[str] = set()
         self._waited_for: dict[str, asyncio.Task[None]] = {}
 
@@ -118,10 +121,19 @@ class RunningTurns:
     def beginning(self) -> Iterator[None]:
         """While a turn's context is prepared, which is the heaviest part of a turn's own work."""
         self._beginning_count += 1
+        self._note_lively()
         try:
             yield
         finally:
             self._beginning_count -= 1
+
+    def end(self, session: str) -> None:
+        """A session's turn has ended, if it had one."""
+        self.by_session.pop(session, None)
+        self._note_lively()
+
+    def _note_lively(self) -> None:
+        self._lively_until = time.monotonic() + _LIVELY_SECONDS
 
     async def wait_until_quiet(self, seconds: float = _MAX_QUIET_WAIT_SECONDS) -> None:
         """Wait until no message is waiting or being answered, up to `seconds`; for background work. A turn that exceeds
@@ -137,11 +149,15 @@ class RunningTurns:
             self._waited_for = {session: task for session, (_, task) in self.by_session.items()}
 
     def let_turns_pass(self) -> None:
-        """Wait, for a moment at most, while a turn is prepared or running, or a request is answered; for background
-        work in a thread, which holds the interpreter in each of its steps."""
-        until = time.monotonic() + _MAX_STEP_WAIT_SECONDS
-        while (self.by_session or self._beginning_count or self.is_answering()) and time.monotonic() < until:
+        """Wait, for a moment at most, while a turn is prepared or running or has just ended, or a request is answered;
+        for background work in a thread, which holds the interpreter in each of its steps. A turn that has run for long
+        waits for a model, and is waited for less."""
+        began = now = time.monotonic()
+        while (lively := now < self._lively_until) or self.by_session or self._beginning_count or self.is_answering():
+            if now - began >= (_MAX_LIVELY_WAIT_SECONDS if lively else _MAX_STEP_WAIT_SECONDS):
+                return
             time.sleep(_POLL_SECONDS)
+            now = time.monotonic()
 
     def _long(self) -> set[str]:
         """Return sessions whose running turn exceeded an earlier wait."""

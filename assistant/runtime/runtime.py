@@ -287,7 +287,7 @@ class Runtime:
                 log.exception("turn failed", turn=turn.id)
                 self._give_up(control, error)
             finally:
-                self._running.by_session.pop(turn.session, None)
+                self._running.end(turn.session)
                 self._wake_outbox()
                 self.on_turn_ended(turn.session)
                 self._wake.set()

@@ -33,6 +33,7 @@ from assistant.store.files import (
     sync_file,
 )
 from assistant.store.pragmas import CONNECTION, READER_CACHE, WRITER, WRITER_CACHE
+from assistant.store.remembered import RememberedRows
 from assistant.store.replicated import change_checkpoint_mark, is_replicated
 from assistant.store.rows import clean_text, format_time, insert_sql, stored_row, update_sql
 from assistant.store.schema.versions import require_current_schema, require_known_schema
@@ -56,6 +57,7 @@ class Database:
         self._after: list[Callable[[], None]] = []
         self._durable = True
         self._file = file_identity(path)
+        self.remembered = RememberedRows(self._file, self.rows)
 
     @classmethod
     def open(cls, path: Path, migrations: Migrations, now: datetime, *, keep_copy: bool = True) -> Database:
@@ -137,9 +139,11 @@ class Database:
         row = self.row(sql, parameters)
         return None if row is None else row[0]
 
-    def read_all(self, read: Callable[[sqlite3.Row], T], sql: str, parameters: SqlParameters = ()) -> list[T]:
-        """Apply `read` to each row of a query."""
-        rows = self.rows(sql, parameters)
+    def read_all(
+        self, read: Callable[[sqlite3.Row], T], sql: str, parameters: SqlParameters = (), *, remember: str = ""
+    ) -> list[T]:
+        """Apply `read` to each row of a query; with the table `remember`, of `remembered`."""
+        rows = self.remembered.rows(remember, sql, (*parameters,)) if remember else self.rows(sql, parameters)
         with unreadable_rows_explained(self.path):
             return [read(row) for row in rows]
 
@@ -200,10 +204,13 @@ class Database:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._connection.execute("BEGIN IMMEDIATE")
+        self.remembered.forget_if_changed_elsewhere()
         try:
             yield
             self._connection.execute("COMMIT")
+            self.remembered.note_commit()
         except BaseException:
+            self.remembered.clear()
             # Some errors already end the transaction.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -211,17 +218,17 @@ class Database:
 
     def execute(self, sql: str, parameters: SqlParameters = ()) -> int:
         """Run a writing statement within `write()`; returns the number of changed rows."""
-        self._require_transaction()
+        self._require_transaction(sql)
         return self._run(sql, parameters).rowcount
 
     def execute_many(self, sql: str, rows: Iterable[SqlParameters]) -> None:
         """Run a writing statement within `write()` for each of these rows of parameters."""
-        self._require_transaction()
+        self._require_transaction(sql)
         self._connection.executemany(sql, map(stored_row, rows))
 
     def insert_row(self, table: str, /, **columns: Any) -> int:
         """Insert a row within `write()`; returns its id."""
-        self._require_transaction()
+        self._require_transaction(table)
         return self._run(insert_sql(table, (*columns,)), (*columns.values(),)).lastrowid or 0
 
     def insert_if_new(self, table: str, /, **columns: Any) -> bool:
@@ -291,9 +298,10 @@ class Database:
             finally:
                 self._connection.execute("ROLLBACK")
 
-    def _require_transaction(self) -> None:
+    def _require_transaction(self, sql: str = "") -> None:
         if not self._writing.locked():
             raise RuntimeError(f"{self.path.name}: a write outside of `write()`")
+        self.remembered.note_write(sql)
 
     def checkpoint(self) -> bool:
         """Checkpoint the WAL as far as readers permit, and return whether the file itself has everything then. Done

@@ -64,6 +64,7 @@ _HARMLESS_CODE = load_pattern("secrets", "harmless_code")
 _ASKED_FOR = load_pattern("secrets", "asked_for")
 _BEFORE_CODE = 16
 _CARD_DIGITS = 16
+_CARDS_BEGIN = "23456"
 # Maximum length of a private key, and of a sentence with any other secret.
 _LONGEST_KEY, _LONGEST = 8_200, 1_000
 _SHORT = 16_000
@@ -141,7 +142,9 @@ def _candidates(text: str) -> Iterator[Secret]:
         if needed in absent:
             continue
         longest = _LONGEST_KEY if pattern is _KNOWN_FORM else _LONGEST
-        for match in find_in_windows(pattern, text, longest, _needed_words(needed)):
+        # Of a short text it is known by now that it has them.
+        words = _needed_words(needed) if len(text) > _SHORT else ()
+        for match in find_in_windows(pattern, text, longest, words):
             for group, found in match.groupdict().items():
                 value = (found or "").rstrip(_END)
                 if value and _is_secret(pattern, match, value, text, names_card):
@@ -149,13 +152,20 @@ def _candidates(text: str) -> Iterator[Secret]:
 
 
 def _absent_words(text: str) -> frozenset[str]:
-    """Return which `needed` words a short text lacks, checked once for all patterns. A long text is checked in
-    windows."""
+    """Return which `needed` words a short text lacks, checked once for all patterns; "" where it lacks the digits with
+    which cards begin. A long text is checked in windows."""
     if len(text) > _SHORT:
         return frozenset()
     folded = text.casefold()
-    absent = {name for name in _NEEDED if not any(word in folded for word in _needed_words(name))}
-    return frozenset(absent | {name for name in _NAMES.keys() - absent if not _NAMES[name].search(text)})
+    present = {word for word in _all_needed_words() if word in folded}
+    absent = {name for name in _NEEDED if present.isdisjoint(_needed_words(name))}
+    absent |= {name for name in _NAMES.keys() - absent if not _NAMES[name].search(text)}
+    return frozenset(absent if any(digit in text for digit in _CARDS_BEGIN) else {*absent, ""})
+
+
+@cache
+def _all_needed_words() -> frozenset[str]:
+    return frozenset(word for name in _NEEDED for word in _needed_words(name))
 
 
 @cache

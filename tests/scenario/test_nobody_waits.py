@@ -158,3 +158,26 @@ async def test_a_context_that_is_nearly_full_has_its_summary_ready_and_the_turn_
         assert (made.trigger, made.tier, made.model) == ("emergency", "full", "writer-1")
         assert SUMMARY_ANSWER.splitlines()[1] in made.summary
         by.gate.set()
+
+
+async def test_what_follows_the_turns_of_a_burst_is_done_once_and_after_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the next turn it would have the interpreter, which each statement of a turn has to wait for."""
+
+    def runs() -> list[asyncio.Task[None]]:
+        return [task for task in asyncio.all_tasks() if task.get_name() == "economy of main"]
+
+    async with app_with_long_messages(tmp_path, 1) as it:
+        await settle(it)
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        with monkeypatch.context() as patch:
+            # However slow the machine is, all is said within the same moment.
+            patch.setattr(loop, "time", lambda: now)
+            for text in ("and then", "and after that", "and last"):
+                await it.say(text)
+                await it.wait_idle()
+            (run,) = runs()
+        await settle(it)
+        assert run.done() and not runs()

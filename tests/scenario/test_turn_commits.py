@@ -50,5 +50,5 @@ def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no
 
     asyncio.run(live())
     # Each gives the interpreter back, and waits for whatever works beside the loop to get it again.
-    assert len(statements) <= 112, "\n".join(statements)
+    assert len(statements) <= 82, "\n".join(statements)
     assert levels == ["FULL", "NORMAL", "FULL", "NORMAL", "NORMAL", "NORMAL", "NORMAL", "FULL", "FULL"]

@@ -110,5 +110,10 @@ def test_a_step_of_background_work_is_held_up_for_a_moment_by_a_turn_or_a_reques
         running.is_answering = lambda: True
         running.let_turns_pass()
         assert looked
+        running.is_answering = lambda: False
+        looked.clear()
+        running.end("main")
+        running.let_turns_pass()  # the next turn of a burst begins where one ended
+        assert looked
     finally:
         app.close()

@@ -129,7 +129,8 @@ class StoredJournal:
     # ----------------------------------------------------------------------------------------------------------- cycles
 
     def last_finished_cycle(self) -> int:
-        return self._db.value("SELECT max(id) FROM sleep_cycles WHERE ended_at IS NOT NULL") or 0
+        sql = "SELECT max(id) FROM sleep_cycles WHERE ended_at IS NOT NULL"
+        return self._db.remembered.rows("sleep_cycles", sql)[0][0] or 0
 
     def interrupt_cycles(self) -> None:
         """Mark running cycles as interrupted; called at start-up and when a cycle begins, since only one process runs

@@ -88,7 +88,7 @@ class Inbox:
         return InboxReceipt(inbox_id, message_id)
 
     def sessions_waiting(self) -> list[str]:
-        return [row["session"] for row in self._db.rows(_SELECT_WAITING_SESSIONS)]
+        return [row["session"] for row in self._db.remembered.rows("inbox", _SELECT_WAITING_SESSIONS)]
 
     def list_accepted(self, session: str, limit: int) -> list[InboxItem]:
         sql = "SELECT * FROM inbox_messages WHERE session = ? AND state = 'accepted' ORDER BY id LIMIT ?"

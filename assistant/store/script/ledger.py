@@ -234,9 +234,11 @@ class Ledger:
 
     def _caps(self, periods: Mapping[str, str], *, background: bool = False) -> list[CapUsage]:
         """Return the usage of configured caps, or of the background share of each."""
-        part = _BACKGROUND_PART if background else ""
-        spent = {unit: self._spent(period, part) for unit, period in periods.items()}
-        caps = cap_usages(self._limits(), spent, periods)
+        limits = self._limits()
+        if not any(limits.values()):
+            return []
+        spent = self._spent_in(periods, _BACKGROUND_PART if background else "")
+        caps = cap_usages(limits, spent, periods)
         return [replace(cap, limit=cap.limit * self.budget.background_share) for cap in caps] if background else caps
 
     def _limits(self) -> dict[str, float]:
@@ -268,22 +270,30 @@ class Ledger:
 
     def _spent(self, period: str, part: str = "") -> PeriodSpend:
         """Return the spending of a period, or of a part of the budget (US dollars and unpriced tokens)."""
-        sql, values = "SELECT * FROM usage_totals WHERE period = ?", [period]
+        return self._spent_in({"": period}, part)[""]
+
+    def _spent_in(self, periods: Mapping[str, str], part: str = "") -> dict[str, PeriodSpend]:
+        """Return the spending of periods, by their names."""
+        where = f"period IN ({', '.join('?' * len(periods))})"
+        sql, values = f"SELECT * FROM usage_totals WHERE {where}", [*periods.values()]
         if part:
-            sql, values = f"SELECT {_PART_COLUMNS} FROM usage_by_role WHERE period = ? AND role = ?", [period, part]
-        return self._db.read_one(_read_spend, sql, values) or PeriodSpend()
+            sql = f"SELECT period, {_PART_COLUMNS} FROM usage_by_role WHERE {where} AND role = ?"
+            values.append(part)
+        spent = {row["period"]: _read_spend(row) for row in self._db.rows(sql, values)}
+        return {name: spent.get(period, PeriodSpend()) for name, period in periods.items()}
 
     def _add(self, periods: Mapping[str, str], purpose: str, session: str | None, spend: PeriodSpend) -> None:
-        """Add to a period's sums and those of the affected parts, within a transaction."""
+        """Add to the sums of periods and those of the affected parts, within a transaction."""
         usd, unpriced = spend.usd, spend.unpriced_tokens
         parts = {_role_of_call(session), *([_BACKGROUND_PART] if purpose in BACKGROUND_PURPOSES else [])} - {"owner"}
+        each = ", ".join(["(?, ?, ?, ?, ?)"] * len(periods))
+        self._db.execute(
+            f"INSERT INTO usage_totals (period, usd, tokens, unpriced_tokens, calls) VALUES {each}"
+            " ON CONFLICT (period) DO UPDATE SET usd = usd + excluded.usd, tokens = tokens + excluded.tokens,"
+            " unpriced_tokens = unpriced_tokens + excluded.unpriced_tokens, calls = calls + excluded.calls",
+            [value for period in periods.values() for value in (period, usd, spend.tokens, unpriced, spend.calls)],
+        )
         for period in periods.values():
-            self._db.execute(
-                "INSERT INTO usage_totals (period, usd, tokens, unpriced_tokens, calls) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT (period) DO UPDATE SET usd = usd + excluded.usd, tokens = tokens + excluded.tokens,"
-                " unpriced_tokens = unpriced_tokens + excluded.unpriced_tokens, calls = calls + excluded.calls",
-                (period, usd, spend.tokens, unpriced, spend.calls),
-            )
             for part in parts:
                 self._db.execute(
                     "INSERT INTO usage_by_role (role, period, usd, unpriced_tokens) VALUES (?, ?, ?, ?)"

@@ -113,10 +113,9 @@ class ConversationRoutes(DatabaseStore):
 
     def account_at(self, bridge: str, target: str) -> str | None:
         """Return the admitted account that writes from a target (not in a room), or None."""
-        account: str | None = self._db.value(
-            "SELECT account FROM accounts_at WHERE bridge = ? AND target = ?", (bridge, target)
-        )
-        return account
+        sql = "SELECT account FROM accounts_at WHERE bridge = ? AND target = ?"
+        rows = self._db.remembered.rows("accounts_at", sql, (bridge, target))
+        return rows[0]["account"] if rows else None
 
     def record_account(self, bridge: str, target: str, account: str) -> None:
         """Record which admitted account writes from a target."""

@@ -71,7 +71,8 @@ def session_of_turn(turn: Turn) -> Session:
 
 def find_session_row(db: Database, key: str) -> Row | None:
     """Return the row of the newest generation."""
-    return db.row("SELECT * FROM sessions WHERE key = ? ORDER BY generation DESC LIMIT 1", (key,))
+    sql = "SELECT * FROM sessions WHERE key = ? ORDER BY generation DESC LIMIT 1"
+    return next(iter(db.remembered.rows("sessions", sql, (key,))), None)
 
 
 def find_session(db: Database, key: str) -> Session | None:

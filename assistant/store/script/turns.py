@@ -282,7 +282,8 @@ class Pins(DatabaseStore):
 
     def list_pins(self, session: str) -> list[Pin]:
         """Return pins, oldest first."""
-        return self._db.read_all(_read_pin, "SELECT * FROM pins WHERE session = ? ORDER BY id", (session,))
+        sql = "SELECT * FROM pins WHERE session = ? ORDER BY id"
+        return self._db.read_all(_read_pin, sql, (session,), remember="pins")
 
     def add(self, session: str, scope: str, text: str, role: str, message_id: int | None, now: datetime) -> Pin:
         """Add a pin; a pinned message keeps its existing one."""
