@@ -57,7 +57,7 @@ class Database:
         self._after: list[Callable[[], None]] = []
         self._durable = True
         self._file = file_identity(path)
-        self.remembered = RememberedRows(self._file, self.rows)
+        self.remembered = RememberedRows(self.rows, lambda: int(self.value("PRAGMA data_version")))
 
     @classmethod
     def open(cls, path: Path, migrations: Migrations, now: datetime, *, keep_copy: bool = True) -> Database:
@@ -204,11 +204,9 @@ class Database:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._connection.execute("BEGIN IMMEDIATE")
-        self.remembered.forget_if_changed_elsewhere()
         try:
             yield
             self._connection.execute("COMMIT")
-            self.remembered.note_commit()
         except BaseException:
             self.remembered.clear()
             # Some errors already end the transaction.

@@ -307,7 +307,6 @@ class App:
         self.clock_changes.check()
         self.networks.check_due(self.dispatcher)
         self._offer_skills()
-        self.stores.outbox.notice_foreign_items()
         self.running_turns.wake.set()
         self.agenda_scheduler.check_due()
         self.calendars.check_due()

@@ -50,5 +50,7 @@ def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no
 
     asyncio.run(live())
     # Each gives the interpreter back, and waits for whatever works beside the loop to get it again.
+    # Whether somebody else has committed is looked up in shared memory.
+    statements = [statement for statement in statements if statement != "PRAGMA data_version"]
     assert len(statements) <= 82, "\n".join(statements)
     assert levels == ["FULL", "NORMAL", "FULL", "NORMAL", "NORMAL", "NORMAL", "NORMAL", "FULL", "FULL"]

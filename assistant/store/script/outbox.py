@@ -52,10 +52,6 @@ class StoredOutbox(DatabaseStore):
         sql = f"SELECT * FROM outbox WHERE {' AND '.join(where)} ORDER BY id LIMIT ?"
         return self._db.read_all(_read_item, sql, (*values, limit), remember="outbox")
 
-    def notice_foreign_items(self) -> None:
-        """Read the outbox again at the next look: other processes told of something there, such as a budget."""
-        self._db.remembered.note_write("outbox")
-
     def find_open(self, item_id: int) -> OutboxItem | None:
         return next(iter(self._items(f"id = ? AND {_IS_OPEN}", (item_id,))), None)
 
