@@ -59,7 +59,7 @@ def shown() -> str:
 def undated(text: str) -> str:
     """The text without what differs from one day, or one machine, to the next."""
     text = re.sub(r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d", "DATE", text)
-    return re.sub(r"[\d.]+ s\b(?:, \d+ MB a second)?", "SECONDS", text)
+    return re.sub(r"\([\d.]+ kB\) in [\d.]+ s\b", "(SIZE) in SECONDS", text)
 
 
 def main() -> None:

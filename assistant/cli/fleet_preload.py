@@ -19,8 +19,6 @@ from assistant.wire import replica as wire_replica
 
 # A home that has stopped loads these once a minute otherwise, to ask its networks. Each may lack its package.
 with contextlib.suppress(ImportError):
-    import httpcore  # noqa: F401 (which the client of Telegram loads when it is made)
-
     import assistant.bridges.telegram.bridge
 with contextlib.suppress(ImportError):
     import assistant.bridges.matrix.bridge

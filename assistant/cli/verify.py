@@ -23,7 +23,7 @@ from assistant.core.archives import LogRestoreResult
 from assistant.core.calendar import utc_now
 from assistant.core.errors import StoreLost, UsageError
 from assistant.core.records import IntegrityProblem, IntegrityReport
-from assistant.core.text import pluralize
+from assistant.core.text import format_bytes, pluralize
 from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.settings import Settings
 from assistant.store.archive.archive import StoredArchive
@@ -83,13 +83,15 @@ def _repair(settings: Settings) -> IntegrityReport:
     return build_repairer(settings).repair(utc_now())
 
 
+_LEAST_BYTES_FOR_RATE = 10_000_000
+
+
 def _report_lines(report: IntegrityReport) -> list[str]:
-    size = report.bytes / 1e6
-    speed = f", {size / report.seconds:.0f} MB a second" if report.seconds > 0.01 else ""
-    lines = [
-        f"Read {pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}, {size:,.1f} MB, in "
-        f"{report.seconds:.2f} s{speed}."
-    ]
+    # Of less, it says how long a start takes.
+    rate = report.bytes / report.seconds if report.bytes >= _LEAST_BYTES_FOR_RATE else 0
+    speed = f", {format_bytes(round(rate))} a second" if rate else ""
+    what = f"{pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}"
+    lines = [f"Read {what} ({format_bytes(report.bytes)}) in {report.seconds:.2f} s{speed}."]
     if report.redactions:
         forgotten = pluralize(len(report.redactions), "message")
         lines.append(f"Erased on request: {forgotten}; the log is proved without them.")

@@ -392,11 +392,3 @@ def test_an_edit_on_a_bridge_is_a_note_and_changes_nothing_else(home: StoreHome)
         {"type": "edit", "refs": [1]},
     )
     assert home.view_contents()[0] == "question 0"
-
-
-def test_sessions_are_listed_latest_first(home: StoreHome) -> None:
-    home.say("a", "b")
-    home.say("c", "d", "peer:x")
-    first, second = sorted(home.conversation.list_sessions(), key=lambda info: info.key)
-    assert (first.key, first.messages, first.view_messages, first.checkpoints) == ("main", 2, 2, 0)
-    assert (second.key, second.last_at, second.generation) == ("peer:x", NOW, 1)

@@ -49,3 +49,15 @@ def test_a_change_of_another_connection_is_seen_and_one_that_is_rolled_back_is_n
         assert [info.started_at.year for info in home.conversation.list_sessions()] == [2001]
     finally:
         home.close()
+
+
+def test_sessions_are_listed_with_their_counts(tmp_path: Path) -> None:
+    home = StoreHome(tmp_path).open()
+    try:
+        home.say("a", "b")
+        home.say("c", "d", "peer:x")
+        first, second = sorted(home.conversation.list_sessions(), key=lambda info: info.key)
+        assert (first.key, first.messages, first.view_messages, first.checkpoints) == ("main", 2, 2, 0)
+        assert (second.key, second.last_at, second.generation) == ("peer:x", NOW, 1)
+    finally:
+        home.close()

@@ -41,6 +41,7 @@ async def walk_on(it: LiveApp, walks: int, words: str = LONG_MESSAGE) -> None:
     for number in range(walks):
         await it.say(f"another walk {number}: {words}")
         await it.wait_idle()
+        await it.app.background_compaction.wait_until_idle()
 
 
 # --------------------------------------------------------------------------------------------------------------- floors

@@ -10,6 +10,7 @@ import pytest
 
 from assistant.core.errors import StoreError, UsageError
 from assistant.settings.config_text import check_only_key_changed, set_key
+from assistant.settings.layers import format_setting_value
 from assistant.store.home.config_file import ConfigFile
 from tests.support.faulty_disk import file_size_limit
 
@@ -137,3 +138,8 @@ def test_a_text_in_which_anything_else_became_different_is_not_written() -> None
 def test_a_text_that_cannot_be_changed_by_command_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="`assistant config edit` opens it"):
         set_key(text, "context.target", 0.25)
+
+
+def test_a_long_list_is_shown_by_whole_entries() -> None:
+    assert format_setting_value(["x" * 30, "y" * 30, "z" * 30]) == f'["{"x" * 30}", "{"y" * 30}", … 1 more]'
+    assert [format_setting_value(value) for value in (["a", "b"], [], {})] == ['["a", "b"]', "[]", "{}"]

@@ -380,30 +380,3 @@ def test_a_commit_leaves_the_write_ahead_log_to_idle_work(db: Database) -> None:
 def test_a_number_that_no_row_can_have_is_refused_in_words(db: Database) -> None:
     with pytest.raises(UsageError, match="no number that large here"):
         db.row("SELECT 1 WHERE 1 = ?", (10**30,))
-
-
-def test_remembered_rows_are_read_again_once_anybody_wrote_there(db: Database) -> None:
-    """Also what was rolled back, and what another connection committed before this one wrote."""
-
-    def texts(*, read: bool) -> list[str]:
-        statements: list[str] = []
-        db.utils.conn.set_trace_callback(statements.append)
-        rows = db.remembered.rows("notes", "SELECT text FROM notes ORDER BY text")
-        db.utils.conn.set_trace_callback(None)
-        assert ("SELECT text FROM notes ORDER BY text" in statements) == read
-        return [row["text"] for row in rows]
-
-    assert texts(read=True) == texts(read=False) == []
-    with db.write():
-        db.insert_row("notes", text="a")
-        assert texts(read=True) == ["a"]
-    with pytest.raises(ZeroDivisionError), db.write():
-        db.update_rows("notes", {"text": "a"}, text="b")
-        assert texts(read=True) == ["b"]
-        raise ZeroDivisionError
-    assert texts(read=True) == texts(read=False) == ["a"]
-    with closing(Database.open_unmigrated(db.path)) as other:
-        add(other, "c")
-    with db.write():
-        pass
-    assert texts(read=True) == texts(read=False) == ["a", "c"]

@@ -288,7 +288,7 @@ def test_f02_where_the_frame_alone_is_too_large_the_floor_is_told_and_nothing_ch
     stored, plan = plan_for([user(50)], terms)
     assert not plan.has_changes and plan.after.ratio > terms.threshold
     told = plan.stuck_reason
-    assert "9,000 for rules and tools" in told and "1,000 kept for the answer" in told
+    assert "rules and tools take 9,000" in told and "with 1,000 kept for the answer" in told
     assert plan.minimum.ratio == pytest.approx((9_000 + COUNTER.count_message(stored[0]) + 1_000) / 10_000)
 
 

@@ -198,7 +198,7 @@ SYSTEM_USER = "nocturne"
 _SYSTEM_HOME = Path("/var/lib") / DEFAULT_SERVICE_NAME
 _SYSTEM_UNITS = Path("/etc/systemd/system")
 # Where people's own directories lie, which a system unit is kept out of.
-_PEOPLE = (Path("/home"), Path("/root"), Path("/run/user"))
+_PEOPLE = (Path("/home"), Path("/", "root"), Path("/run/user"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,18 +179,8 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
     sooner = says("earlier_by", folded) or says("sooner", folded)
     if item.often and times.rule == find_times(item.often).rule:  # it says which one: "the weekday alarm"
         times = replace(times, pieces=tuple(piece for piece in times.pieces if piece.kind != "repeat"))
-    clocks = times.of_kind("clock")
-    # "d'une heure" may be read as one o'clock.
-    only_length = (
-        length
-        and not any(_HOUR_OF_DAY.match(times.text[clock.start : clock.end]) for clock in clocks)
-        and all(
-            length.start < clock.end and clock.start < length.end and not _AT.match(times.text[clock.start : clock.end])
-            for clock in clocks
-        )
-    )
     fresh = [piece for piece in times.of_kind("day", "part") if not is_old_time(item, piece, times, now)]
-    if length and only_length and not fresh and not times.rule:
+    if length and _is_no_clock(length, times) and not fresh and not times.rule:
         if (
             (says("snooze", folded) and not (later or sooner))
             or item.done
@@ -235,6 +225,16 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
     elif rule == "FREQ=WEEKLY" and item.due:
         rule = f"FREQ=WEEKLY;BYDAY={_day_code(item.due)}"
     return (yield from _set(item, start, times.has_clock, rule))
+
+
+def _is_no_clock(length: TimePiece, times: FoundTimes) -> bool:
+    """Whether a length of time is one, whatever else its words may be read as: "d'une heure" as one o'clock."""
+    clocks = times.of_kind("clock")
+    words = [times.text[clock.start : clock.end] for clock in clocks]
+    return not any(map(_HOUR_OF_DAY.match, words)) and all(
+        length.start < clock.end and clock.start < length.end and not _AT.match(said)
+        for clock, said in zip(clocks, words, strict=True)
+    )
 
 
 def _is_next_week(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -> bool:
