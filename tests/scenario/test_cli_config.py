@@ -136,7 +136,7 @@ def test_what_starting_would_refuse_is_refused_in_the_same_words(home: Home, key
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-1"])
 def test_what_is_no_amount_is_refused_in_the_same_words(home: Home, value: str) -> None:
-    assert "allowed: a number, 0 or more" in config(home, "set", "budget.daily_usd", value).err
+    assert "allowed: a number from 0 to 1000000" in config(home, "set", "budget.daily_usd", value).err
 
 
 def test_what_is_no_text_is_refused(home: Home) -> None:
