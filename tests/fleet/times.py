@@ -32,7 +32,7 @@ _IDLE_MINUTES = "0.05"
 _LARGE, _SMALL = "home1", "home2"
 _HOSTS = ("m1", "m2")
 # The main one is so long that it would be compacted and learnt from, for minutes.
-_SESSION = "errands"
+_SESSION = "thread:errands"
 
 
 class Trial:
@@ -47,7 +47,9 @@ class Trial:
         with self.machines.client(home) as client:
             # A large home that is new to the fleet acknowledges nothing before its first whole copy is there.
             message = {"text": text, "external_id": text, "session": _SESSION}
-            while client.post("/v1/messages", json=message).status_code != 202:
+            while (reply := client.post("/v1/messages", json=message)).status_code != 202:
+                if reply.is_client_error:
+                    raise RuntimeError(reply.text)
                 time.sleep(0.1)
         return time.monotonic() - begun
 
