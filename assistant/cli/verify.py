@@ -87,7 +87,7 @@ _LEAST_BYTES_FOR_RATE = 10_000_000
 
 
 def _report_lines(report: IntegrityReport) -> list[str]:
-    # Of less, it says how long a start takes.
+    # The rate of a small log would tell how long reading takes to begin.
     rate = report.bytes / report.seconds if report.bytes >= _LEAST_BYTES_FOR_RATE else 0
     speed = f", {format_bytes(round(rate))} a second" if rate else ""
     what = f"{pluralize(report.records, 'record')} of {pluralize(report.sessions, 'session')}"

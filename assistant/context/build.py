@@ -66,7 +66,7 @@ def build_request(
 ) -> ModelRequest:
     """Build the request for the next model call. Pure; takes a few microseconds per message."""
     summaries = find_summaries(view.messages)
-    history = [row for row in view.messages if row.metadata.get("type") != "compaction"] if summaries else view.messages
+    history = [message for message in view.messages if not message.is_summary] if summaries else view.messages
     if summaries and frame.role != "owner":
         # The note mark keeps `normalise` from escaping our own tags.
         history = [Message("user", _record(summaries), metadata={"note": True}), *history]

@@ -23,11 +23,7 @@ def measure_view_parts(view: ContextView, tools: int, frame: int, volatile: int,
     """Return the parts of a turn's request in order, in uncorrected tokens: `tools` and `frame` (which includes them)
     as measured, `volatile` for the recalled block."""
     sizes = [size[0] for size in view.sizes] or [counter.count_message(row) for row in view.messages]
-    summary = sum(
-        size
-        for row, size in zip(view.messages, sizes, strict=True)
-        if row.metadata and row.metadata.get("type") == "compaction"
-    )
+    summary = sum(size for row, size in zip(view.messages, sizes, strict=True) if row.metadata and row.is_summary)
     opener = turn_start(view.messages)
     opener = len(view.messages) if opener < 0 else opener
     history = sum(sizes[:opener]) - summary

@@ -123,9 +123,8 @@ class Message:
 
 
 def find_summaries(messages: Iterable[Message]) -> list[Message]:
-    """Return the compaction summaries among messages. Called for a whole view several times per turn, so that a call of
-    `is_summary` for each would be felt."""
-    return [row for row in messages if (metadata := row.metadata) and metadata.get("type") == "compaction"]
+    """Return the compaction summaries among messages. Called for a whole view several times per turn."""
+    return [message for message in messages if message.metadata and message.is_summary]
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ def _weigh(rough: Floats, index: SearchIndex, allowed: Bools, limit: int) -> Int
 
 
 def around_units(index: SearchIndex, units: Ints) -> Ints:
-    """Return (9, n) numbers of the units around each in its stream, the nearest in the middle, -1 for none."""
+    """Return (9, n) numbers of the units around each in its stream, each itself in the middle row, -1 for none."""
     around = np.full((2 * NEIGHBOUR_REACH + 1, len(units)), -1, np.intp)
     around[NEIGHBOUR_REACH] = units
     table = index.units

@@ -93,7 +93,7 @@ class Occurrences:
     counts: NDArray[np.uint8]
 
 
-def occurrences_of(rows: NDArray[np.void]) -> Occurrences:
+def read_postings(rows: NDArray[np.void]) -> Occurrences:
     """Return the occurrences of one stem, from rows of POSTING_DTYPE."""
     return Occurrences(np.ascontiguousarray(rows["unit"]), np.ascontiguousarray(rows["count"]))
 

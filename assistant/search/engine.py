@@ -176,7 +176,9 @@ class SearchEngine:
         speakers = [number for number, name in self.index.speaker_stems().items() if name.intersection(stems)]
         if not speakers:
             return 0
-        return int(self.index.units.where(lambda rows: np.isin(rows["speaker"], speakers) & (rows["part"] == 0)).sum())
+        return int(
+            self.index.units.mask_where(lambda rows: np.isin(rows["speaker"], speakers) & (rows["part"] == 0)).sum()
+        )
 
     # ------------------------------------------------------------------------------------------------------- candidates
 
@@ -203,7 +205,7 @@ class SearchEngine:
             return meant
 
         if where.stream or any(bound is not None for bound in (where.after, where.before, where.last)):
-            allowed &= self.index.units.where(is_meant)
+            allowed &= self.index.units.mask_where(is_meant)
         return allowed
 
     def _terms(self, question: ParsedQuestion, vectors: Mapping[str, Floats]) -> dict[str, tuple[float, str]]:
@@ -310,7 +312,7 @@ class SearchEngine:
     def _idf(self, stem: str, sources: int, question: ParsedQuestion) -> float:
         if stem in question.dates:
             kind, number = question.dates[stem]
-            of_date = self.index.units.where(
+            of_date = self.index.units.mask_where(
                 lambda rows: (date_parts(rows["day"], kind) == number) & (rows["part"] == 0)
             )
             sources = max(sources, int(of_date.sum()))

@@ -29,8 +29,8 @@ from assistant.search.dtypes import (
     Occurrences,
     UnitRows,
     epoch_second,
-    occurrences_of,
     quantise,
+    read_postings,
 )
 from assistant.search.index_values import (
     IndexingStopped,
@@ -70,7 +70,7 @@ _LONGEST_MEAN = 0.5
 # Seconds of silence that end a conversation: earlier messages are not neighbours of later ones.
 _SILENCE = 12 * 3_600
 _NONE = np.zeros((0, DIMENSIONS), np.int8)
-_EMPTY = occurrences_of(np.zeros(0, POSTING_DTYPE))
+_EMPTY = read_postings(np.zeros(0, POSTING_DTYPE))
 
 
 class SearchIndex:
@@ -236,7 +236,7 @@ class SearchIndex:
         """Remove sources from search. With `text_of` (the text of a source as indexed), none of their words is kept,
         for erasures. Raises `StoreError`."""
         wanted = np.array(sources, np.int64)
-        numbers = np.flatnonzero(self.units.where(lambda rows: np.isin(rows["source"], wanted)))
+        numbers = np.flatnonzero(self.units.mask_where(lambda rows: np.isin(rows["source"], wanted)))
         if not len(numbers):
             return
         self.units.remove(numbers)
@@ -357,7 +357,7 @@ class SearchIndex:
                 found[term] = cached
         for some in self._read_together([term for term in dict.fromkeys(terms) if term not in found]):
             for term, body in self.store.postings(some).items():
-                found[term] = self._cache[term] = occurrences_of(np.frombuffer(body, POSTING_DTYPE))
+                found[term] = self._cache[term] = read_postings(np.frombuffer(body, POSTING_DTYPE))
                 self._cached += len(found[term].units)
         while self._cached > _CACHED_POSTINGS and len(self._cache) > 1:
             _, dropped = self._cache.popitem(last=False)

@@ -22,7 +22,7 @@ class QuestionVectors:
 
 @dataclass(frozen=True, slots=True)
 class UnitLikeness:
-    """The likeness of m units to a question, and what that to something else is computed from."""
+    """How similar m units are to a question. Their vectors are kept to compare the units with each other."""
 
     rows: ByteVectors  # (m, dimensions)
     mean: Floats  # of all units
@@ -32,7 +32,7 @@ class UnitLikeness:
     own_words: Floats  # (m) to its own words
 
     def like_these(self, these: Ints, units: Ints) -> Floats:
-        """Return the likeness of some `units` to what others have in common, both by their places among the m."""
+        """Return how similar some `units` are to what `these` have in common; both are places among the m."""
         vectors = self.rows[these] / np.float32(VECTOR_SCALE)
         common = ((vectors - self.mean) / self.lengths[these, None]).mean(axis=0)
         direction = common / max(float(np.linalg.norm(common)), 1e-6)

@@ -84,7 +84,7 @@ class UnitTable:
         """Return the rows of these units."""
         return self._rows.take(self._meta, units)
 
-    def where(self, holds: Callable[[UnitRows], NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    def mask_where(self, holds: Callable[[UnitRows], NDArray[np.bool_]]) -> NDArray[np.bool_]:
         """Return for each unit whether something holds for its row, looking at some at a time."""
         held = np.zeros(self.count, bool)
         for start in range(0, self.count, _SEEN_AT_ONCE):

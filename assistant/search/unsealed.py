@@ -8,7 +8,7 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.search.dtypes import POSTING_DTYPE, Bools, Occurrences, UnitRows, occurrences_of
+from assistant.search.dtypes import POSTING_DTYPE, Bools, Occurrences, UnitRows, read_postings
 from assistant.search.index_values import UnsealedUnit
 from assistant.search.units import REPEATS
 
@@ -46,7 +46,7 @@ class UnsealedUnits:
         """Return the units with the stem and how often each has it, None if none has it."""
         if stem not in self._postings:
             return None
-        return occurrences_of(self._rows_of(stem))
+        return read_postings(self._rows_of(stem))
 
     def source_count(self, stem: str, meta: UnitRows) -> int:
         """Return how many sources have a stem; `meta` are the rows of all units."""

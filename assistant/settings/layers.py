@@ -178,7 +178,7 @@ def explain_validation_error(error: ValidationError, origins: Mapping[str, str])
         key = ".".join(map(str, (section, *within[:1])))
         spec = SETTING_FIELDS.get(key)
         if spec is None and not within:
-            line = f"{_section_origin(key, origins)}: [{key}] {_told(problem)}."
+            line = f"{_section_origin(key, origins)}: [{key}] {_message_of(problem)}."
         elif spec is None or key not in origins:
             line = f"default.toml: `{key}` has no value."
         elif len(within) > 1:
@@ -197,7 +197,7 @@ def _section_origin(section: str, origins: Mapping[str, str]) -> str:
     return places[-1] if places else "default.toml"
 
 
-def _told(problem: Mapping[str, Any]) -> str:
+def _message_of(problem: Mapping[str, Any]) -> str:
     """Return what a check of our own says, which continues a sentence about what it is about."""
     return str(problem["msg"]).removeprefix("Value error, ")
 
@@ -211,7 +211,7 @@ def _explain_within(key: str, spec: FieldInfo, within: Sequence[str | int], prob
     place = f"entry {entry + 1} of `{key}`" if isinstance(entry, int) else f"`{key}.{_show_name(entry)}`"
     field = fields.get(str(names[0])) if names else None
     if problem["type"] == "value_error" and not names:
-        return f"{place} {_told(problem)}."
+        return f"{place} {_message_of(problem)}."
     if problem["type"] == "extra_forbidden" and names:
         return f"{place} has `{_show_name(names[0])}`, which is not a setting; known: {', '.join(fields)}."
     if field is None:

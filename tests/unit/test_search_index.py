@@ -158,7 +158,7 @@ def test_what_is_looked_at_all_over_a_large_collection_does_not_stay_in_memory(t
     index = SearchIndex(_store_of_many(tmp_path, 30, 8_192), _stems, _embed, resident=_RESIDENT)
     units = np.arange(index.count)[:: -UNIT_DTYPE.itemsize]
     assert index.units.rows_of(units)["source"].tolist() == units.tolist()
-    assert np.flatnonzero(index.units.where(lambda rows: rows["second"] % 1_000 == 7)).tolist() == [
+    assert np.flatnonzero(index.units.mask_where(lambda rows: rows["second"] % 1_000 == 7)).tolist() == [
         *range(7, index.count, 1_000)
     ]
     assert around_units(index, units)[3:6].T.tolist() == [

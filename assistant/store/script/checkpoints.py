@@ -55,10 +55,10 @@ def find_checkpoint_row(db: Database, checkpoint_id: int) -> Row | None:
     return db.row("SELECT * FROM checkpoints WHERE id = ?", (checkpoint_id,))
 
 
-def list_checkpoint_rows(db: Database, session: str, state: str | None, after: int) -> list[Row]:
+def list_checkpoints(db: Database, session: str, state: str | None, after: int) -> list[Checkpoint]:
     """Return the checkpoints of a session numbered above `after`, in one state if one is given, oldest first."""
     where = "session_id = ? AND checkpoint_num > ? AND state = coalesce(?, state) ORDER BY checkpoint_num"
-    return db.rows(f"SELECT * FROM checkpoints WHERE {where}", (session, after, state))
+    return db.read_all(read_checkpoint_row, f"SELECT * FROM checkpoints WHERE {where}", (session, after, state))
 
 
 def list_live_checkpoint_rows(db: Database, row_key: tuple[str, int]) -> list[Row]:

@@ -39,7 +39,7 @@ from assistant.store.script.checkpoints import (
     begin_lease,
     fail_checkpoint,
     fail_interrupted_compactions,
-    list_checkpoint_rows,
+    list_checkpoints,
     list_live_checkpoint_rows,
     mark_extracted,
     read_checkpoint_row,
@@ -334,7 +334,7 @@ class StoredConversation:
             mark_extracted(db, session, generation, seq)
 
     def checkpoints(self, session: str, state: CheckpointState | None = None, after: int = 0) -> list[Checkpoint]:
-        return [read_checkpoint_row(row) for row in list_checkpoint_rows(self._db, session, state, after)]
+        return list_checkpoints(self._db, session, state, after)
 
     def newest_checkpoints(self, session: str, limit: int) -> list[Checkpoint]:
         sql = "SELECT * FROM checkpoints WHERE session_id = ? ORDER BY checkpoint_num DESC LIMIT ?"
