@@ -112,7 +112,8 @@ class Extractor:
         for record in records:
             room -= estimate_tokens(record)
             if fitting and (room < 0 or len(fitting) == limit):
-                return fitting[: _count_until_turn_end(fitting, record)]
+                # Reads up to the ends of all of them: not on the loop.
+                return fitting[: await asyncio.to_thread(_count_until_turn_end, fitting, record)]
             fitting.append(record)
         return fitting
 

@@ -72,6 +72,7 @@ async def test_a_long_text_is_given_to_known_functions_alone_on_the_loop(tmp_pat
             for said in (text, "What did I say?"):
                 await it.say(said)
                 await it.wait_idle()
+                await it.app.background_compaction.wait_until_idle()
             await it.app.maintenance.index_new_messages()
         assert texts.seen.keys() <= set().union(*KNOWN.values())
         assert "assistant/store/log/writer.py MessageLog._write" in texts.seen, "it looks where texts pass"
