@@ -29,11 +29,17 @@ INVITED = "\n".join(
 SERIES = timed("Class", "20260303T180000", more="UID:class\nRRULE:FREQ=WEEKLY;COUNT=4\nX-OWN:kept")
 
 
-@pytest.fixture
-def server() -> Iterator[Radicale]:
+@pytest.fixture(scope="module")
+def running() -> Iterator[Radicale]:
     with run_radicale() as it:
-        it.make_calendar("family")
         yield it
+
+
+@pytest.fixture
+def server(running: Radicale) -> Radicale:
+    running.clear()
+    running.make_calendar("family")
+    return running
 
 
 class Tools:

@@ -15,13 +15,19 @@ from tests.support.radicale import PASSWORD, Radicale, run_radicale
 MARCH = DayRange(date(2026, 3, 2), date(2026, 3, 31))
 
 
-@pytest.fixture
-def server() -> Iterator[Radicale]:
+@pytest.fixture(scope="module")
+def running() -> Iterator[Radicale]:
     with run_radicale() as it:
-        it.make_calendar("family")
-        it.make_calendar("work")
-        it.make_address_book("people")
         yield it
+
+
+@pytest.fixture
+def server(running: Radicale) -> Radicale:
+    running.clear()
+    running.make_calendar("family")
+    running.make_calendar("work")
+    running.make_address_book("people")
+    return running
 
 
 def home_of(path: Path, server: Radicale, kind: str = "caldav", **more: object) -> CalendarHome:

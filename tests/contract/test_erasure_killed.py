@@ -16,7 +16,7 @@ from tests.support.erasure_home import SECRET, ErasureHome, erasure_request, wri
 from tests.support.store_home import NOW, memory_backed_directory
 
 ROOT = Path(__file__).parents[2]
-POINTS = 20
+POINTS = 10
 
 
 @pytest.fixture(scope="module")

@@ -138,10 +138,11 @@ def test_a_message_that_was_being_sent_at_a_kill_is_there_once_and_known_as_sent
         await server.changes.wait_until(lambda: server.is_connected)
         server.say("apples")
 
-    spawn = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
     with _serving(server) as within:
         for lives, ends in ((0, -signal.SIGKILL), (1, 0)):
-            process = spawn.Process(target=_live, args=(home, name, server.url, lives))
+            process = context.Process(target=_live, args=(home, name, server.url, lives))
             process.start()
             if not lives:
                 assert process.pid is not None

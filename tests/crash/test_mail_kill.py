@@ -28,9 +28,10 @@ def test_a_mail_that_went_out_before_a_kill_is_not_sent_again_and_the_owner_is_t
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     MAILED.prepare(home)
-    spawn = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
     for work, ends in ((_work_until_it_went_out, -signal.SIGKILL), (MAILED.work, 0)):
-        process = spawn.Process(target=work, args=(home,))
+        process = context.Process(target=work, args=(home,))
         process.start()
         process.join()
         assert process.exitcode == ends

@@ -3,6 +3,7 @@ its own. Anybody may log in by any name and password, and then owns what lies be
 
 from __future__ import annotations
 
+import shutil
 import socket
 import subprocess
 import sys
@@ -53,6 +54,10 @@ class Radicale:
         """As the user, through another program."""
         with httpx2.Client(auth=(self.user, PASSWORD), trust_env=False) as client:
             return client.request(method, f"{self.url}{self.user}/{path}", content=body.encode(), headers=headers)
+
+    def clear(self) -> None:
+        """Remove what all users have."""
+        shutil.rmtree(self.folder / "collections" / "collection-root", ignore_errors=True)
 
     def make_calendar(self, name: str) -> None:
         self._make(

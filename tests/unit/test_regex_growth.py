@@ -15,7 +15,7 @@ from tests.support.regex_growth import GIVEN_LITTLE, measure
 from tests.support.regex_sources import Expression, find_expressions
 
 SHARDS = 2
-MOST_TEXTS = 40
+MOST_TEXTS = 20
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
