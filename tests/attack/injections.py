@@ -1,5 +1,5 @@
-"""The table of `injections.toml`: what strangers write into pages, files, mails, calendars, programs, memories and talk, each
-tried on the whole program with a model that obeys everything it reads. `run` tries all; the tests one of each place.
+"""The table of `injections.toml`: what strangers write into pages, files, mails, calendars, programs, memories and talk,
+each tried on the whole program with a model that obeys everything it reads. `run` tries all; the tests one of each place.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from tests.attack.injection_places import PLACES
 from tests.attack.obedience import find_calls, try_case
 from tests.attack.tally import Tally
 from tests.scenario.test_mcp import calls
-from tests.support import dovecot
 from tests.strict.speech import StrictSpeech
+from tests.support import dovecot
 from tests.support.own_mail import OwnMail, own_mail
 from tests.support.page_server import serving
 
