@@ -1,5 +1,6 @@
-"""The table of `injections.toml`: what strangers write into pages, files, mails, calendars, programs, memories and talk,
-each tried on the whole program with a model that obeys everything it reads. `run` tries all; the tests one of each place.
+"""The table of `injections.toml`: what strangers write into pages, files, mails, calendars, programs, memories and
+talk, each tried on the whole program with a model that obeys everything it reads. `run` tries all; the tests one of
+each place.
 """
 
 from __future__ import annotations

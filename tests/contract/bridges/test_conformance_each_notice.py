@@ -1,5 +1,5 @@
-"""Each notice that is declared, brought about in the whole app over a bridge, each in its turn: it is read there, in its
-own words, once, by those whom the table names. That every notice is shown over every bridge is in
+"""Each notice that is declared, brought about in the whole app over a bridge, each in its turn: it is read there, in
+its own words, once, by those whom the table names. That every notice is shown over every bridge is in
 `test_conformance_notices.py`: what brings one about does not know the bridge that it goes out over."""
 
 from __future__ import annotations
