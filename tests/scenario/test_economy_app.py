@@ -47,7 +47,7 @@ async def test_a_message_that_finds_the_cache_cold_gets_the_summary_that_was_pre
         by.gate = asyncio.Event()  # whoever asks for a summary now waits for ever
         it.clock.now += timedelta(hours=2)
         await it.say("are you there?")
-        await it.wait_idle()
+        await it.wait_answered()
         assert it.bridge.bodies[-1] == "A fine walk."
         assert [one.trigger for one in checkpoints_in(it)] == ["economy"]
         assert any(message.content == "are you there?" for message in it.model.requests[-1].messages)

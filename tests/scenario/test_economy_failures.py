@@ -39,7 +39,7 @@ def long_history(home: Path, mode: str, by: ScriptedModel, walks: int = WALKS) -
 
 async def talk_on(it: LiveApp, number: int = 0) -> None:
     await it.say(f"and a later walk {number}")
-    await it.wait_idle()
+    await it.wait_answered()
     await settle_background(it)
 
 
@@ -47,7 +47,7 @@ async def walk_on(it: LiveApp) -> None:
     """Until another compaction pays."""
     for number in range(60):
         await it.say(f"another walk {number}: {LONG_MESSAGE * 3}")
-        await it.wait_idle()
+        await it.wait_answered()
     await settle_background(it)
     await go_cold(it)
 
@@ -139,7 +139,7 @@ async def test_f05_f06_each_summary_call_fits_the_window_of_its_model_also_for_a
     by = summary_writer(window=12_000)
     async with long_history(tmp_path, mode, by) as it:
         await it.say("a very long letter about the shore. " * 3_000)
-        await it.wait_idle()
+        await it.wait_answered()
         for number in range(25):
             await talk_on(it, number)
         await go_cold(it)
@@ -193,7 +193,7 @@ async def test_f13_f14_a_message_during_it_is_answered_and_stays_and_a_second_on
         compacting = asyncio.create_task(it.app.commands.run("/compact", "main"))
         await by.called.wait()
         await it.say("are you there?")
-        await it.wait_idle()
+        await it.wait_answered()
         assert it.bridge.bodies[-1] == "A fine walk."
         going_cold = asyncio.create_task(go_cold(it))
         await asyncio.sleep(0)

@@ -42,7 +42,7 @@ async def test_a_clock_that_jumps_keeps_nobody_from_being_answered_and_nothing_i
         for number in range(3):
             await settle_background(it)
             await it.say(f"and now {number}?")
-            await it.wait_idle()
+            await it.wait_answered()
         assert it.bridge.bodies.count("A fine walk.") == 1 + 3
         assert len(checkpoints_in(it)) <= 1
 
@@ -58,7 +58,7 @@ async def test_a_model_that_is_switched_between_preparing_and_committing_gets_th
         it.clock.now += timedelta(hours=2)
         by.gate = asyncio.Event()
         await it.say("who is there?")
-        await it.wait_idle()
+        await it.wait_answered()
         by.gate.set()
         assert it.bridge.bodies[-1] == "The other one."
         assert [one.trigger for one in checkpoints_in(it)] == ["economy"]
@@ -89,11 +89,11 @@ async def test_a_cache_that_answers_otherwise_than_documented_changes_neither_an
         began = it.clock()
         for number in range(4):
             await it.say(f"and now {number}?")
-            await it.wait_idle()
+            await it.wait_answered()
             await settle_background(it)
         await go_cold(it)
         await it.say("are you there?")
-        await it.wait_idle()
+        await it.wait_answered()
         assert it.bridge.bodies.count("A fine walk.") == 1 + 5
         assert len(checkpoints_in(it)) <= 1
         by_part, by_day = (
@@ -104,7 +104,7 @@ async def test_a_cache_that_answers_otherwise_than_documented_changes_neither_an
 
 async def _send(it: LiveApp) -> None:
     await it.say("are you there?")
-    await it.wait_idle()
+    await it.wait_answered()
     assert it.bridge.bodies[-1] == "A fine walk."
 
 
@@ -147,7 +147,7 @@ async def test_a_summary_that_was_overtaken_while_it_was_written_brings_nothing_
         # What was prepared is committed when the cache is cold.
         await go_cold(it)
         await it.say("and now?")
-        await it.wait_idle()
+        await it.wait_answered()
         view, made = records.load_view("main"), checkpoints_in(it)
         texts = [row.content for row in view.messages] + [one.summary for one in made]
         assert made and texts[len(view.messages) - 2 : len(view.messages)] == ["and now?", "A fine walk."]

@@ -36,9 +36,9 @@ async def pasted_into(home: Path, by: ScriptedModel) -> AsyncIterator[LiveApp]:
         assert not checkpoints_in(it)
         by.gate = asyncio.Event()
         await it.say(PASTED)
-        await it.wait_idle()
+        await it.wait_answered()
         await it.say("And now?")
-        await it.wait_idle()
+        await it.wait_answered()
         yield it
         by.gate.set()
 
@@ -129,7 +129,7 @@ async def test_what_no_model_can_summarise_is_asked_for_once_and_stays_as_it_is(
         assert asked and {one.tier for one in checkpoints_in(it)} == {"extractive"}
         for number in range(3):
             await it.say(f"and then {number}")
-            await it.wait_idle()
+            await it.wait_answered()
             await settle(it)
         assert len(by.requests) == asked
 
@@ -141,18 +141,18 @@ async def test_a_context_that_is_nearly_full_has_its_summary_ready_and_the_turn_
         number = 20
         while not by.requests:
             await it.say(f"walk {number}: {LONG_MESSAGE}")
-            await it.wait_idle()
+            await it.wait_answered()
             await settle(it)
             number += 1
         # With economy off it is kept for then, also where the provider has forgotten the prompt.
         it.clock.now += timedelta(hours=2)
         await it.say("hello again")
-        await it.wait_idle()
+        await it.wait_answered()
         assert not checkpoints_in(it)
         by.gate = asyncio.Event()  # whoever asks now waits for ever
         while not checkpoints_in(it):
             await it.say(f"walk {number}: {LONG_MESSAGE}")
-            await it.wait_idle()
+            await it.wait_answered()
             number += 1
         made = await only_checkpoint(it)
         assert (made.trigger, made.tier, made.model) == ("emergency", "full", "writer-1")
@@ -177,7 +177,7 @@ async def test_what_follows_the_turns_of_a_burst_is_done_once_and_after_the_last
             patch.setattr(loop, "time", lambda: now)
             for text in ("and then", "and after that", "and last"):
                 await it.say(text)
-                await it.wait_idle()
+                await it.wait_answered()
             (run,) = runs()
         await settle(it)
         assert run.done() and not runs()

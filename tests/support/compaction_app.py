@@ -130,7 +130,7 @@ async def app_with_long_messages(
             # Nobody walks so fast that the summary which the next turn needs is not ready.
             await it.app.background_compaction.wait_until_idle()
             await it.say(f"walk {number}: {LONG_MESSAGE}")
-            await it.wait_idle()
+            await it.wait_answered()
         yield it
 
 
@@ -147,7 +147,7 @@ async def app_with_long_history(
         earlier = [Message(role, text) for number in range(walks - 1) for role, text in _walk(number)]
         import_messages(it.app.stores.conversation, MAIN_SESSION, OWNER_SCOPE, earlier, it.clock())
         await it.say(f"walk {walks - 1}: {LONG_MESSAGE}")
-        await it.wait_idle()
+        await it.wait_answered()
         yield it
 
 

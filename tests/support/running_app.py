@@ -84,9 +84,14 @@ class LiveApp:
         return got.inbox_id
 
     async def wait_idle(self) -> None:
-        """Everything is answered, what follows a turn is done, and all that may go out now went out."""
-        await self.app.runtime.wait_until_idle()
+        """As `wait_answered`, and what follows a turn is done."""
+        await self.wait_answered()
         await self.app.background_compaction.wait_until_idle()
+        await self.app.dispatcher.flush()
+
+    async def wait_answered(self) -> None:
+        """Everything is answered, and all that may go out now went out."""
+        await self.app.runtime.wait_until_idle()
         await self.app.dispatcher.flush()
 
     def inbox_item(self, inbox_id: int) -> InboxItem:
