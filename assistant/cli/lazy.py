@@ -6,11 +6,14 @@ came from. Anything else is a defect and is named as such.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
 import io
 import os
 import shlex
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -136,10 +139,19 @@ def run_and_exit(command: click.Command) -> NoReturn:
         sys.excepthook = _defect
     if isinstance(sys.stdout, io.TextIOWrapper):
         escape_unencodable(sys.stdout)
-    code = run_guarded(command, sys.argv[1:])
-    # Or the interpreter's last look for cycles walks all that was loaded.
-    gc.freeze()
-    sys.exit(code)
+    end_process(run_guarded(command, sys.argv[1:]))
+
+
+def end_process(code: int) -> NoReturn:
+    """End as the interpreter does: threads have ended, what was registered for the end has run, and what was printed is
+    written. But what was imported is not taken apart object by object, which takes a tenth of the processor time of a
+    short command, for memory that the system takes back anyway."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code & 0xFF)
 
 
 def _in_plain_words(error: click.ClickException) -> click.ClickException:
