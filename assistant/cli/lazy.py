@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
 import io
 import os
 import shlex
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 EXIT_INTERRUPTED = 130
-# New objects after which the collector of cycles looks at them. After Python's own 700 it would walk what a start
-# loads, which all stays, two hundred times. A daemon that is ready goes back to those (`keep_for_good`).
-_COLLECT_AFTER = 200_000
 # Where a context keeps the words of the whole line.
 ARGV = f"{__name__}.argv"
 
@@ -131,7 +127,6 @@ def show_examples(command: click.Command) -> None:
 
 def run_and_exit(command: click.Command) -> NoReturn:
     """Run this process's command line and end the process."""
-    gc.set_threshold(_COLLECT_AFTER)
     # Whatever this process inherited: who owns what is made here can use it, and nobody else can write it. A folder
     # around the data folder that anybody can write is one in which anybody can put another in its place.
     os.umask(os.umask(0) & 0o077 | 0o022)

@@ -31,7 +31,6 @@ from assistant.cli.link import (
     wait_for_daemon,
 )
 from assistant.cli.logging_setup import log_to_file
-from assistant.cli.named_files import run_typed_command
 from assistant.cli.output import json_option, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.prompts import read_all_stdin, read_stdin_lines
 from assistant.commands.argv import (
@@ -199,6 +198,8 @@ async def _answer(link: Link, text: str, session: str, external_id: str, printer
     if is_retry(text):
         return await _ask_again(link, session, printer)
     if command_name(text):
+        from assistant.cli.named_files import run_typed_command  # only where a command was typed
+
         reply = await run_typed_command(link, text, session)
         nothing = dict.fromkeys(("turn", "model", "fallback", "usage", "pressure"))
         nothing |= {"fallback_reason": "", "notices": ()}
