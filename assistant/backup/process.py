@@ -15,7 +15,6 @@ from asyncio.subprocess import PIPE
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import TypeAdapter
 
@@ -26,8 +25,6 @@ from assistant.core.processes import end_process
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import BackupRequest, make_backup
 from assistant.store.files import WriteThrottle
-
-T = TypeVar("T")
 
 # Lower than others; at the lowest priority it would never finish on a machine that is always busy.
 _NICENESS = 10
@@ -43,8 +40,13 @@ class _Job:
 
 
 @cache
-def _as_json(kind: type[T]) -> TypeAdapter[T]:
-    return TypeAdapter(kind)
+def _job_json() -> TypeAdapter[_Job]:
+    return TypeAdapter(_Job)
+
+
+@cache
+def _result_json() -> TypeAdapter[BackupResult]:
+    return TypeAdapter(BackupResult)
 
 
 async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind, now: datetime) -> BackupResult:
@@ -58,7 +60,7 @@ async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind,
     except OSError as error:
         raise StoreError(f"No backup was made: its process cannot be started ({error.strerror}).") from error
     try:
-        out, err = await process.communicate(_as_json(_Job).dump_json(job) + b"\n")
+        out, err = await process.communicate(_job_json().dump_json(job) + b"\n")
     except BaseException:
         await end_process(process)
         # What cannot be deleted now is deleted at the next start.
@@ -66,7 +68,7 @@ async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind,
             folder.remove_partial()
         raise
     if process.returncode == 0:
-        return _as_json(BackupResult).validate_json(out)
+        return _result_json().validate_json(out)
     lines = err.decode(errors="replace").strip().splitlines()
     reason = lines[-1] if lines else f"its process ended with {process.returncode}"
     raise UsageError(reason) if process.returncode == UsageError.exit_code else StoreError(reason)
@@ -77,7 +79,7 @@ def main() -> int:
     standard output; it stops when its parent ends."""
     os.nice(_NICENESS)
     os.umask(0o077)
-    job = _as_json(_Job).validate_json(sys.stdin.buffer.readline())
+    job = _job_json().validate_json(sys.stdin.buffer.readline())
     try:
         result = make_backup(
             BackupFolder(job.home, job.folder), job.request, WriteThrottle(lambda: os.getppid() == job.parent)
@@ -85,7 +87,7 @@ def main() -> int:
     except AssistantError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
-    sys.stdout.buffer.write(_as_json(BackupResult).dump_json(result))
+    sys.stdout.buffer.write(_result_json().dump_json(result))
     return 0
 
 
