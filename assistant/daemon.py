@@ -86,12 +86,13 @@ async def serve_daemon(
     settings: Settings,
     supervision: Supervision = _NO_SUPERVISION,
     *,
-    warm_after: float = 0.0,
+    warm_after: float | None = 0.0,
     role: LockRole = "daemon",
     listens: bool = True,
 ) -> AsyncIterator[Daemon]:
     """The daemon, in this process, while the context is open. What is heavy and was not needed to be ready is loaded
-    `warm_after` seconds later. Without `listens` the page is served only where a port was chosen."""
+    `warm_after` seconds later, or, with None, only when it is needed. Without `listens` the page is served only where
+    a port was chosen."""
     every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     with home_lock(settings.home.path, role):
         async with contextlib.AsyncExitStack() as stack:
@@ -115,8 +116,9 @@ async def serve_daemon(
             stack.push_async_callback(lambda: pulse.keep_alive_during(shutdown(), every))
             stack.callback(_schedule(app, settings).shutdown, wait=False)
             app.agenda_scheduler.start()
-            warming = asyncio.create_task(_warm(app, warm_after), name="warming")
-            stack.callback(warming.cancel)
+            if warm_after is not None:
+                warming = asyncio.create_task(_warm(app, warm_after), name="warming")
+                stack.callback(warming.cancel)
             stack.callback(asyncio.create_task(pulse.run(every), name="pulse").cancel)
             model = app.models.answering
             counting = app.estimates.describe(model.name)

@@ -13,6 +13,7 @@ import shutil
 import sys
 from asyncio.subprocess import PIPE
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -38,7 +39,14 @@ class _Job:
     parent: int  # process id
 
 
-_JOB, _RESULT = TypeAdapter(_Job), TypeAdapter(BackupResult)
+@cache
+def _job_json() -> TypeAdapter[_Job]:
+    return TypeAdapter(_Job)
+
+
+@cache
+def _result_json() -> TypeAdapter[BackupResult]:
+    return TypeAdapter(BackupResult)
 
 
 async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind, now: datetime) -> BackupResult:
@@ -52,7 +60,7 @@ async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind,
     except OSError as error:
         raise StoreError(f"No backup was made: its process cannot be started ({error.strerror}).") from error
     try:
-        out, err = await process.communicate(_JOB.dump_json(job) + b"\n")
+        out, err = await process.communicate(_job_json().dump_json(job) + b"\n")
     except BaseException:
         await end_process(process)
         # What cannot be deleted now is deleted at the next start.
@@ -60,7 +68,7 @@ async def make_in_child(folder: BackupFolder, workspace: bool, kind: BackupKind,
             folder.remove_partial()
         raise
     if process.returncode == 0:
-        return _RESULT.validate_json(out)
+        return _result_json().validate_json(out)
     lines = err.decode(errors="replace").strip().splitlines()
     reason = lines[-1] if lines else f"its process ended with {process.returncode}"
     raise UsageError(reason) if process.returncode == UsageError.exit_code else StoreError(reason)
@@ -71,7 +79,7 @@ def main() -> int:
     standard output; it stops when its parent ends."""
     os.nice(_NICENESS)
     os.umask(0o077)
-    job = _JOB.validate_json(sys.stdin.buffer.readline())
+    job = _job_json().validate_json(sys.stdin.buffer.readline())
     try:
         result = make_backup(
             BackupFolder(job.home, job.folder), job.request, WriteThrottle(lambda: os.getppid() == job.parent)
@@ -79,7 +87,7 @@ def main() -> int:
     except AssistantError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
-    sys.stdout.buffer.write(_RESULT.dump_json(result))
+    sys.stdout.buffer.write(_result_json().dump_json(result))
     return 0
 
 

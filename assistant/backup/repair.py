@@ -25,6 +25,7 @@ from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.database import Database
 from assistant.store.derived import FILES_DB, MEMORY_DB, SEARCH_DB, set_aside
 from assistant.store.files import WriteThrottle
+from assistant.store.home.closed_file import read_mark
 from assistant.store.home.inventory import (
     CHARACTER_DB,
     SCRIPT_DB,
@@ -36,7 +37,6 @@ from assistant.store.home.inventory import (
     list_shortfall,
     raise_mark,
     read_inventory,
-    read_mark,
 )
 from assistant.store.home.repair_files import (
     begin_work,

@@ -92,6 +92,9 @@ class SocketLink:
     async def status(self) -> Mapping[str, Any]:
         return await self._ask("GET", "/status")
 
+    async def unattended(self) -> str:
+        return str((await self.status()).get("unattended", ""))
+
     def _require_open(self) -> None:
         """Raises `LinkLost` where whoever opened it found the daemon gone meanwhile."""
         if self._client.is_closed:

@@ -45,16 +45,18 @@ class HandedOver(LinkLost):
 
 @asynccontextmanager
 async def serve_in_process(
-    settings: Settings, *, follows: bool = False, on_page: Callable[[str], None] | None = None
+    settings: Settings, *, follows: bool = False, on_page: Callable[[str], None] | None = None, warms: bool = True
 ) -> AsyncIterator[Link]:
-    """The whole daemon within this process, until another one wants to serve; `follows`: one serves now, and this
-    process does when it is gone; `on_page`: it serves the page as well, and this gets its address, "" for none. Raises
-    `HomeLocked` when another process has the home; if the runtime ends by itself, this task is cancelled and what ended
-    it is raised."""
+    """The whole daemon within this process, until another one wants to serve. Raises `HomeLocked` when another process
+    has the home; if the runtime ends by itself, this task is cancelled and what ended it is raised.
+
+    - `follows`: one serves now, and this process does when it is gone.
+    - `on_page`: it serves the page as well, and this gets its address, "" for none.
+    - `warms`: what later messages need is loaded before they come."""
     from assistant.cli.home_stores import remark_missing_home
 
     remark_missing_home(settings)
-    link, task = HandoverLink(settings, follows=follows, on_page=on_page), asyncio.current_task()
+    link, task = HandoverLink(settings, follows=follows, on_page=on_page, warms=warms), asyncio.current_task()
     assert task is not None
     serving = asyncio.create_task(link.serve(), name="serving")
     try:
@@ -71,9 +73,15 @@ class HandoverLink:
     daemon that serves. What is asked while the home changes hands waits."""
 
     def __init__(
-        self, settings: Settings, *, follows: bool = False, on_page: Callable[[str], None] | None = None
+        self,
+        settings: Settings,
+        *,
+        follows: bool = False,
+        on_page: Callable[[str], None] | None = None,
+        warms: bool = True,
     ) -> None:
         self._settings = settings
+        self._warm_after = _WARM_AFTER if warms else None
         self._follows = follows
         self._on_page = on_page
         self._link: Link | None = None
@@ -104,7 +112,9 @@ class HandoverLink:
 
         try:
             listens = self._on_page is not None
-            async with serve_daemon(self._settings, warm_after=_WARM_AFTER, role="chat", listens=listens) as daemon:
+            async with serve_daemon(
+                self._settings, warm_after=self._warm_after, role="chat", listens=listens
+            ) as daemon:
                 self.handed_over.clear()
                 if self._on_page is not None:
                     self._on_page(await daemon.app.web.first_url())
@@ -229,6 +239,9 @@ class HandoverLink:
 
     async def status(self) -> Mapping[str, Any]:
         return await (await self._current()).status()
+
+    async def unattended(self) -> str:
+        return await (await self._current()).unattended()
 
 
 # ------------------------------------------------------------------------------------------- the daemon that takes over

@@ -70,6 +70,9 @@ class Link(Protocol):
     async def status(self) -> Mapping[str, Any]:
         """What `assistant status --json` shows of the running assistant."""
 
+    async def unattended(self) -> str:
+        """What waits while nothing will run, once this process has ended; "" where something will."""
+
 
 class InProcessLink:
     """A `Link` to the runtime of this very process."""
@@ -105,6 +108,9 @@ class InProcessLink:
 
     async def status(self) -> Mapping[str, Any]:
         return self._control.status()
+
+    async def unattended(self) -> str:
+        return self._control.unattended()
 
 
 T = TypeVar("T")

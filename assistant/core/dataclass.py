@@ -2,7 +2,8 @@
 
 The standard library compiles the source of six methods per class, and looks at each annotation with three expressions:
 with the hundreds of classes loaded at start, that was two fifths of the processor time of `assistant chat -m`. Here
-only `__init__` is compiled, when the first instance is created, and the other methods are shared functions. `fields`,
+only `__init__` is compiled, for classes of which more than two instances are made, and the other methods are shared
+functions. `fields`,
 `replace` and `asdict` of `dataclasses` work as usual, and type checkers see the standard decorator. The options
 `order`, `unsafe_hash` and `weakref_slot` and `InitVar` fields are not supported: use the standard decorator for these.
 """
@@ -18,6 +19,8 @@ from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 _set_attribute = object.__setattr__
+# Compiling takes as long as some thirty instances without it; at a start, three classes of four get no more than these.
+_MADE_PLAINLY = 2
 
 
 def _declare(
@@ -124,9 +127,19 @@ def _methods(cls: Any, frozen: bool, eq: bool) -> dict[str, Any]:
     compared = [field.name for field in fields(cls) if field.compare]
     values = attrgetter(*compared) if compared else lambda value: ()
 
+    made = 0
+
     def first_init(self: Any, *args: Any, **named: Any) -> None:
-        init = cls.__init__ = _compile_init(cls, frozen)
-        init(self, *args, **named)
+        nonlocal made
+        made += 1
+        if made > _MADE_PLAINLY or (given := _bind(cls, args, named)) is None:
+            init = cls.__init__ = _compile_init(cls, frozen)
+            init(self, *args, **named)
+            return
+        for name, value in given.items():
+            (_set_attribute if frozen else setattr)(self, name, value)
+        if hasattr(cls, "__post_init__"):
+            self.__post_init__()
 
     def equals(self: Any, other: object) -> Any:
         return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
@@ -172,6 +185,26 @@ def _state(self: Any) -> list[Any]:
 def _set_state(self: Any, state: list[Any]) -> None:
     for field, value in zip(fields(self), state, strict=True):
         _set_attribute(self, field.name, value)
+
+
+def _bind(cls: Any, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the values of all fields; None where the arguments do not fit, which the compiled method explains."""
+    taken = [field for field in fields(cls) if field.init]
+    positional = [field.name for field in taken if not field.kw_only]
+    given = dict(zip(positional, args, strict=False)) | named
+    if len(given) < len(args) + len(named) or not given.keys() <= {field.name for field in taken}:
+        return None
+    values: dict[str, Any] = {}
+    for field in fields(cls):
+        if field.name in given:
+            values[field.name] = given[field.name]
+        elif field.default_factory is not MISSING:
+            values[field.name] = field.default_factory()
+        elif field.default is not MISSING:
+            values[field.name] = field.default
+        elif field.init:
+            return None
+    return values
 
 
 def _compile_init(cls: Any, frozen: bool) -> Any:

@@ -108,6 +108,10 @@ class DaemonStatus:
         }
         return add_daemon_report(report, runtime, self.bridges(), model_label(model), pressures)
 
+    def unattended(self) -> str:
+        """Return a line about what waits while nothing will run it; "" if nothing does."""
+        return self.sources.unattended(self.clock())
+
     def stall_reason(self) -> str:
         """Return what makes no progress, as a sentence; "" if all does. A restart fixes it."""
         return self.progress.fault

@@ -121,6 +121,9 @@ def _blocks(message: Message, ids: CallIds, signed: bool) -> tuple[str, list[Blo
     match message.role:
         case "assistant":
             ids.start_answer()
+            if not message.tool_calls and not (signed and message.thinking):
+                # Most of a view is that, and all of it is written for each call.
+                return "assistant", encode_text(message.content)
             blocks = list(_in_order(message, signed, ids))
             while blocks and blocks[-1]["type"] in SIGNED_BLOCK_TYPES:
                 blocks.pop()

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic_core import to_json
 
 from assistant.core.messages import Media
 from assistant.core.model_api import (
@@ -28,7 +28,6 @@ MAX_ID_LENGTH = 40
 MAX_NAME_LENGTH = 64
 INVALID_JSON = "__invalid_json__"
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-_BODY: TypeAdapter[Mapping[str, Any]] = TypeAdapter(Mapping[str, Any])
 _NOT_IN_NAMES = lazy_regex(r"[^a-zA-Z0-9_-]")
 _TOOL_SETS_KEPT = 8
 _BYTES_OF_PIECE = 200
@@ -42,7 +41,7 @@ class MalformedProviderData(ValueError):
 
 def encode_body(body: Mapping[str, Any]) -> bytes:
     """A request as JSON. The SDKs would copy each part of it first, and all of a view goes out with each call."""
-    return _BODY.dump_json(body)
+    return to_json(body, inf_nan_mode="null")
 
 
 def require_object(value: object) -> Mapping[str, Any]:

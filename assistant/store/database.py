@@ -14,14 +14,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
-
-from assistant.core.imports import hidden_modules, stand_in_modules
-
-with hidden_modules("numpy", "pandas"), stand_in_modules("sqlite_utils.recipes"):  # arrays, its command line
-    import sqlite_utils
-from sqlite_utils import Migrations
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from assistant.core.errors import HomeReplaced, StoreError, UsageError
 from assistant.store.files import (
@@ -36,8 +31,12 @@ from assistant.store.pragmas import CONNECTION, READER_CACHE, WRITER, WRITER_CAC
 from assistant.store.remembered import RememberedRows
 from assistant.store.replicated import change_checkpoint_mark, is_replicated
 from assistant.store.rows import clean_text, format_time, insert_sql, stored_row, update_sql
+from assistant.store.schema.library import Migrations, library_database, migration_names
 from assistant.store.schema.versions import require_current_schema, require_known_schema
 from assistant.store.sqlite_errors import DATA_KEPT, explain_error, translated_errors, unreadable_rows_explained
+
+if TYPE_CHECKING:
+    import sqlite_utils
 
 _STATEMENTS = 256
 _COPIED = 1 << 18
@@ -49,10 +48,9 @@ T = TypeVar("T")
 class Database:
     """An open database, to be used by one thread at a time; concurrent readers open their own (`open_reader`)."""
 
-    def __init__(self, path: Path, utils: sqlite_utils.Database) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
-        self.utils = utils
-        self._connection: sqlite3.Connection = utils.conn
+        self._connection = connection
         self._writing = threading.Lock()
         self._after: list[Callable[[], None]] = []
         self._durable = True
@@ -105,13 +103,22 @@ class Database:
                     connection.execute(pragma)
                 if is_replicated(path.parent):
                     connection.execute("PRAGMA wal_autocheckpoint = 0")
-                return cls(path, sqlite_utils.Database(connection, execute_plugins=False))
+                return cls(path, connection)
             except BaseException:
                 connection.close()
                 raise
 
     def close(self) -> None:
         self._connection.close()
+
+    @cached_property
+    def utils(self) -> sqlite_utils.Database:
+        """The library's view of this database: what a migration gets."""
+        return library_database(self._connection)
+
+    @property
+    def is_in_transaction(self) -> bool:
+        return self._connection.in_transaction
 
     # ---------------------------------------------------------------------------------------------------- reading
 
@@ -339,9 +346,8 @@ class Database:
     # -------------------------------------------------------------------------------------------------- migrating
 
     def _migrate(self, migrations: Migrations, now: datetime, *, keep_copy: bool) -> None:
-        with translated_errors(self.path):
-            applied = [migration.name for migration in migrations.applied(self.utils)]
-            pending = [migration.name for migration in migrations.pending(self.utils)]
+        applied = self.applied_migrations(migrations.name)
+        pending = [name for name in migration_names(migrations) if name not in applied]
         require_known_schema(self.path, applied, migrations)
         if applied and pending and keep_copy:
             self.backup(now, f"before-{pending[0]}")
@@ -368,10 +374,12 @@ class Database:
             finally:
                 copy.close()
 
-    def applied_migrations(self) -> list[str]:
-        """Return the names of applied migrations, in order."""
-        with translated_errors(self.path):
-            return [migration.name for migration in Migrations(self.path.stem).applied(self.utils)]
+    def applied_migrations(self, migration_set: str = "") -> list[str]:
+        """Return the names of applied migrations, in order; by default of the set that is named as the file is."""
+        if not self.column_names(Migrations.migrations_table):
+            return []
+        sql = f"SELECT name FROM {Migrations.migrations_table} WHERE migration_set = ? ORDER BY rowid"
+        return [row["name"] for row in self.rows(sql, (migration_set or self.path.stem,))]
 
     def backup(self, now: datetime, reason: str) -> Path:
         """Make a consistent copy in the data folder's `backups/`, durable on return. Raises `StoreError`."""

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from sqlite_utils import Migrations
-
 from assistant.core.errors import CorruptStore, StoreError
 from assistant.store.database import Database
 from assistant.store.files import require_plain_database, sync_directory, write_file
 from assistant.store.home.guard import check_database_pages
+from assistant.store.schema.library import Migrations
 
 SEARCH_DB, MEMORY_DB, FILES_DB = "search.db", "memory.db", "files.db"
 DERIVED_DATABASES = (MEMORY_DB, SEARCH_DB, FILES_DB)

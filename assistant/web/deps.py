@@ -51,6 +51,7 @@ class DaemonControl:
     commands: CommandRegistry
     conversation: Conversation
     report: Callable[[], Mapping[str, Any]]
+    unattended: Callable[[], str]
     shell: ShellCommands
 
     async def accept(self, incoming: IncomingMessage) -> InboxReceipt:

@@ -271,3 +271,15 @@ def test_a_program_that_is_not_on_the_path_says_how_it_is_called(
     (tmp_path / "assistant").write_text("#!/bin/sh")
     (tmp_path / "assistant").chmod(0o755)
     assert path_hint(".venv/bin/assistant") == ""
+
+
+def test_a_command_ends_once_its_threads_ended_and_its_output_is_written() -> None:
+    program = (
+        "import atexit, threading; from concurrent.futures import ThreadPoolExecutor;"
+        "from assistant.cli.lazy import end_process; atexit.register(print, 'at the end');"
+        "threading.Thread(target=lambda: print(sum(range(10**6)))).start();"
+        "ThreadPoolExecutor().submit(print, 'in a pool'); end_process(3)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (3, "")
+    assert sorted(ended.stdout.splitlines()) == ["499999500000", "at the end", "in a pool"]

@@ -21,6 +21,7 @@ HEAVY = {
     "opentelemetry",
     "prometheus_client",
     "pyrage",
+    "sqlite_utils.db",
     "tiktoken",
     "tomlkit",
     "wordllama",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from assistant.models.offline.cues import fold
 from assistant.models.offline.matching import ListedItem, each_named, matching, subject_words
+from assistant.models.offline.order_spelling import read_forms, spell_order
 
 BANK = ListedItem("reminder", 1, "call the bank")
 
@@ -42,3 +46,12 @@ def test_the_french_oven_is_no_number() -> None:
 def test_each_of_several_things_is_named(join: str) -> None:
     milk, bread = ListedItem("todo", 2, "milk"), ListedItem("todo", 3, "bread")
     assert each_named(f"milk {join} bread", [BANK, milk, bread]) == [milk, bread]
+
+
+def test_a_single_word_is_compared_only_with_wordings_of_one() -> None:
+    forms = read_forms()
+    texts = [row.pattern.pattern for row in (*forms.wordings, *forms.forms)]
+    words = sorted({fold(word) for text in texts for word in re.findall(r"[^\W\d_]{2,}", text)} | {"hi", "danke"})
+    of_more = [wording for wording in forms.wordings if not wording.of_one_word]
+    assert [word for word in words for row in (*of_more, *forms.forms) if row.pattern.fullmatch(word)] == []
+    assert spell_order("Déjalo") == "cancela eso"

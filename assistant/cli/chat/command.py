@@ -13,12 +13,13 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import click
 
 from assistant.agenda.attendance import warns_that_nothing_runs
-from assistant.cli.handover import HandedOver
+from assistant.cli.handover import HandedOver, serve_in_process
 from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.link import (
     Link,
@@ -30,7 +31,6 @@ from assistant.cli.link import (
     wait_for_daemon,
 )
 from assistant.cli.logging_setup import log_to_file
-from assistant.cli.named_files import run_typed_command
 from assistant.cli.output import json_option, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.prompts import read_all_stdin, read_stdin_lines
 from assistant.commands.argv import (
@@ -124,7 +124,8 @@ async def one_question(settings: Settings, text: str, session: str, json_out: bo
     external_id = new_external_id()
     for _ in range(_TRIES):
         with contextlib.suppress(LinkLost):
-            async with open_link(settings) as link:
+            # Whoever asks one thing leaves before anything that is loaded now could serve them.
+            async with open_link(settings, partial(serve_in_process, warms=False)) as link:
                 before = await read_unattended(link)
                 await remark_new_conversation(link, session)
                 printer = Printer(json_out)
@@ -157,9 +158,9 @@ async def remark_new_conversation(link: Link, session: str) -> None:
 
 
 async def read_unattended(link: Link) -> str:
-    """What waits while nothing will run, once this process has ended; "" where something will."""
+    """`Link.unattended`, also of a link that is lost."""
     with contextlib.suppress(LinkLost):
-        return str((await link.status()).get("unattended", ""))
+        return await link.unattended()
     return ""
 
 
@@ -197,6 +198,8 @@ async def _answer(link: Link, text: str, session: str, external_id: str, printer
     if is_retry(text):
         return await _ask_again(link, session, printer)
     if command_name(text):
+        from assistant.cli.named_files import run_typed_command  # only where a command was typed
+
         reply = await run_typed_command(link, text, session)
         nothing = dict.fromkeys(("turn", "model", "fallback", "usage", "pressure"))
         nothing |= {"fallback_reason": "", "notices": ()}

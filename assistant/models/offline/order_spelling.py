@@ -153,10 +153,12 @@ class OrderForm:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What is said in a wording of its own, and its plain one, with the parts that the pattern names in braces."""
+    """What is said in a wording of its own, and its plain one, with the parts that the pattern names in braces.
+    `of_one_word`: a single word may be it; the others are not compiled for one."""
 
     pattern: re.Pattern[str]
     plain: str
+    of_one_word: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,9 @@ def read_forms() -> OrderForms:
         ),
         tuple(
             Wording(
-                lazy_regex(join_fragments("order_forms", "wording", row["pattern"], data["fragments"])), row["plain"]
+                lazy_regex(join_fragments("order_forms", "wording", row["pattern"], data["fragments"])),
+                row["plain"],
+                row.get("of_one_word", False),
             )
             for row in data["wording"]
         ),
@@ -214,6 +218,9 @@ def spell_order(text: str) -> str:
     plain = " ".join(text.split()).replace("’", "'")
     if len(plain) > LONGEST_SENTENCE:
         return text
+    if plain.isalpha():
+        # No form has only one word, and nothing of the following is about one.
+        return word_plainly(_spelled(plain))
     plain = spell_lengths(plain)
     if interjection := _INTERJECTION.match(fold(plain)):
         plain = plain[interjection.end() :]
@@ -247,7 +254,10 @@ def spell_order(text: str) -> str:
 
 def word_plainly(plain: str) -> str:
     """What is said in a wording of `order_forms.toml`, in its plain one."""
+    is_one_word = plain.isalpha()
     for wording in read_forms().wordings:
+        if is_one_word and not wording.of_one_word:
+            continue
         if match := wording.pattern.search(fold(plain)):
             parts = {
                 name: plain[match.start(name) : match.end(name)] for name, text in match.groupdict().items() if text

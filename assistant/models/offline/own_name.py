@@ -81,7 +81,7 @@ NAME_WORDS = ("name", "called", "call", "heiße", "nenn", "nom", "appelle", "lla
 def told_name(sentence: str) -> str:
     """The name that somebody says to be theirs in a sentence that says nothing else; "" for none."""
     plain = " ".join(sentence.replace("’", "'").split()).strip(" .!")
-    if "?" in plain:
+    if "?" in plain or " " not in plain:
         return ""
     match = _NAMED.fullmatch(plain) or _NAMED_AROUND.fullmatch(plain)
     if match is None:

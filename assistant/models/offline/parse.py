@@ -303,9 +303,9 @@ def note_of(text: str) -> Note:
 
 
 def _in_plain_words(sentence: Sentence) -> Sentence:
-    text = _TAKES_BACK.sub("no, ", sentence.text)
+    text = _TAKES_BACK.sub("no, ", sentence.text) if " " in sentence.text else sentence.text
     plain = word_plainly(text) if len(text) <= _LONGEST_SENTENCE else text
-    if (memo := _MEMO.match(plain)) and is_order(plain[memo.end() :]):
+    if " " in plain and (memo := _MEMO.match(plain)) and is_order(plain[memo.end() :]):
         plain = f"todo: {plain[memo.end() :]}"
     return replace(sentence, text=plain, own_text=blank_quotations(plain) if plain != text else sentence.own_text)
 

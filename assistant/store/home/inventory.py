@@ -19,21 +19,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StoreError, StoreLost
-from assistant.core.plain_files import open_plain_file, read_own_file
+from assistant.core.plain_files import read_own_file
 from assistant.core.text import pluralize
 from assistant.store.database import Database
 from assistant.store.derived import DERIVED_DATABASES
 from assistant.store.files import sync_directory, write_file
+from assistant.store.home.closed_file import ClosedFile, fingerprint, read_mark, read_settled_mark
 from assistant.store.home.wal_loss import has_lost_commits
 from assistant.store.log.reader import LOG_NAME
 from assistant.store.rows import dump_json, parse_time
@@ -65,11 +64,6 @@ _SOURCES = {
     SCRIPT_DB: "The message log has what was said; reminders, people and summaries are in a backup only",
     CHARACTER_DB: "The journal can be made again from the message log; to-dos, pins and profiles are in a backup only",
 }
-# Files up to this size are hashed completely; larger ones in samples of this total size.
-_MOST_READ = 256 << 20
-_BLOCK = 1 << 20
-# Where SQLite keeps `user_version`.
-_MARK_AT, _MARK_BYTES = 60, 4
 _MIGRATIONS = {SCRIPT_DB: script_migrations, CHARACTER_DB: character_migrations}
 
 
@@ -174,13 +168,13 @@ def check_stores(home: Path) -> StoreCheck:
         remarks.append(f"{INVENTORY_FILE} was damaged, so a loss before this start would not be noticed.")
     is_closed = True
     for name in _COUNTED:
-        if why := find_loss(home, name, inventory):
+        file = ClosedFile(home / name)
+        if why := _find_loss(file, inventory):
             raise StoreLost(_describe_loss(home, name, why, inventory))
         if inventory is None:
             continue
-        entry = inventory.entry(name)
-        is_closed &= read_mark(home / name) == entry.mark
-        if remark := describe_change(home, name, inventory):
+        is_closed &= file.mark == inventory.entry(name).mark
+        if remark := _describe_change(file, inventory):
             remarks.append(remark)
     changed: tuple[str, ...] = ()
     if inventory is not None and is_closed:
@@ -206,7 +200,12 @@ def describe_lost_commits(home: Path) -> Iterator[str]:
 def describe_change(home: Path, name: str, inventory: Inventory) -> str:
     """Return a line for people if a database file is intact but changed after it was closed; else "". See `find_loss`
     for who may call it."""
-    if not _is_changed(home / name, inventory.entry(name)):
+    return _describe_change(ClosedFile(home / name), inventory)
+
+
+def _describe_change(file: ClosedFile, inventory: Inventory) -> str:
+    name = file.path.name
+    if not file.is_changed(inventory.entry(name)):
         return ""
     return (
         f"{name} was changed while the assistant was not running, and is intact. If that was not you, its disk may be "
@@ -217,17 +216,20 @@ def describe_change(home: Path, name: str, inventory: Inventory) -> str:
 def find_loss(home: Path, name: str, inventory: Inventory | None, *, look_closely: bool = True) -> str:
     """Describe what is wrong with a database that cannot be rebuilt, as the end of a sentence; "" if nothing. With
     `look_closely`, the caller holds the lock of the data folder and has none of its databases open."""
-    path = home / name
-    if why := _absence(home, name, inventory):
+    return _find_loss(ClosedFile(home / name), inventory, look_closely=look_closely)
+
+
+def _find_loss(file: ClosedFile, inventory: Inventory | None, *, look_closely: bool = True) -> str:
+    path, name = file.path, file.path.name
+    if why := _absence(path.parent, name, inventory):
         return why
     if not path.exists():
         return ""
     entry = inventory.entry(name) if inventory is not None else StoreEntry()
     try:
-        mark = read_mark(path)
-        if mark < entry.mark or (look_closely and _read_settled_mark(path) < entry.settled):
+        if file.mark < entry.mark or (look_closely and read_settled_mark(path) < entry.settled):
             return "is older than it was"
-        if look_closely and _is_changed(path, entry):
+        if look_closely and file.is_changed(entry):
             return find_damage(path, _MIGRATIONS[name])
     except CorruptStore:
         return "is damaged"
@@ -281,28 +283,8 @@ def list_shortfall(before: Mapping[str, int], now: Mapping[str, int]) -> Iterato
             yield f"{pluralize(missing, word, _PLURALS.get(word, ''))} of {count:,}"
 
 
-def read_mark(path: Path) -> int:
-    """Return the mark, 0 if there is none. Raises `CorruptStore`, `StoreError`."""
-    if not path.is_file() or not path.stat().st_size:
-        return 0
-    with closing(Database.open_reader(path)) as database:
-        return _mark(database)
-
-
 def _mark(database: Database) -> int:
     return int(database.value("PRAGMA user_version"))
-
-
-def _read_settled_mark(path: Path) -> int:
-    """Return the mark in the file itself, whatever its write-ahead log says; see `fingerprint` for who may call it."""
-    try:
-        descriptor = open_plain_file(path)
-        try:
-            return int.from_bytes(os.pread(descriptor, _MARK_BYTES, _MARK_AT), "big", signed=True)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from error
 
 
 def raise_mark(database: Database, mark: int) -> None:
@@ -311,35 +293,11 @@ def raise_mark(database: Database, mark: int) -> None:
         db.execute(f"PRAGMA user_version = {mark}")
 
 
-def _is_changed(path: Path, entry: StoreEntry) -> bool:
-    """Return whether a file differs from the one that was closed with the same mark."""
-    return bool(entry.fingerprint) and read_mark(path) == entry.mark and fingerprint(path) != entry.fingerprint
-
-
 def _is_derived_changed(path: Path, entry: StoreEntry) -> bool:
     if path.is_dir():
         # The code that opens it says so.
         return False
     return not path.exists() or (bool(entry.fingerprint) and fingerprint(path) != entry.fingerprint)
-
-
-def fingerprint(path: Path) -> str:
-    """Return a fingerprint of a file; "" if it does not exist or has a write-ahead log. No code in this process may
-    have it open (see `create_private_file`). Raises `StoreError`."""
-    wal = path.with_name(f"{path.name}-wal")
-    try:
-        if not path.is_file() or (wal.exists() and wal.stat().st_size):
-            return ""
-        size = path.stat().st_size
-        step = _BLOCK if size <= _MOST_READ else size // (_MOST_READ // _BLOCK)
-        checksum = 0
-        with path.open("rb", buffering=0) as file:
-            for start in range(0, size, step):
-                file.seek(start)
-                checksum = zlib.crc32(file.read(_BLOCK), checksum)
-        return f"{size}:{checksum:08x}"
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from error
 
 
 # ------------------------------------------------------------------------------------------------------------ recording

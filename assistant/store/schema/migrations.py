@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sqlite_utils import Database, Migrations
+from assistant.store.schema.library import Migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 
 def run_statements(db: Database, name: str) -> None:

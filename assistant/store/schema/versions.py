@@ -6,11 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import sqlite_utils
-from sqlite_utils import Migrations
-
 from assistant.core.errors import NewerSchema, OlderSchema, StoreError
 from assistant.core.text import lazy_regex
+from assistant.store.schema.library import Migrations, migration_names
 
 _DIGITS = 4
 _NAME = lazy_regex(r"\d{4}_[a-z_0-9]+", re.ASCII)
@@ -18,7 +16,7 @@ _NAME = lazy_regex(r"\d{4}_[a-z_0-9]+", re.ASCII)
 
 def require_known_schema(path: Path, applied: Sequence[str], migrations: Migrations) -> None:
     """Raises `NewerSchema` for a database of a later version, `StoreError` for one too old to upgrade."""
-    names = _migration_names(migrations)
+    names = migration_names(migrations)
     # The first migration does in one step what it and the migrations before it did in several.
     retired = {name for name in applied if name < names[0]}
     if retired and names[0] not in applied:
@@ -37,7 +35,7 @@ def require_known_schema(path: Path, applied: Sequence[str], migrations: Migrati
 def require_current_schema(path: Path, applied: Sequence[str], migrations: Migrations) -> None:
     """Raises like `require_known_schema`, and `OlderSchema` if opening for writing would migrate the database."""
     require_known_schema(path, applied, migrations)
-    if not set(_migration_names(migrations)) <= set(applied):
+    if not set(migration_names(migrations)) <= set(applied):
         raise OlderSchema(
             f"{path} was written by an earlier version. Nothing was changed; restart the "
             "assistant (`assistant run` or `assistant chat`), which upgrades it and keeps a copy."
@@ -56,8 +54,3 @@ def is_list_damaged(applied: Sequence[str], names: Sequence[str]) -> bool:
     missing = [name for name in names if name not in applied]
     is_known = set(applied) <= set(names)
     return any(name < max(applied, default="") and (is_known or name > min(applied)) for name in missing)
-
-
-def _migration_names(migrations: Migrations) -> list[str]:
-    empty = sqlite_utils.Database(memory=True, execute_plugins=False)
-    return [migration.name for migration in migrations.pending(empty)]

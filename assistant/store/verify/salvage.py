@@ -17,14 +17,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import sqlite_utils
-from sqlite_utils import Migrations
-
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.home.guard import check_database_pages
 from assistant.store.rows import parse_time
+from assistant.store.schema.library import Migrations, empty_database, migration_names
 from assistant.store.schema.versions import is_list_damaged
 from assistant.store.sqlite_errors import SQLITE_ERRORS, is_refused_by_machine
 
@@ -113,8 +111,8 @@ def find_damage(path: Path, migrations: Migrations) -> str:
 
 def _has_wrong_schema(database: Database, migrations: Migrations) -> bool:
     """Return whether a table, column or migration is missing, or no version can have applied what is listed."""
-    applied, whole = database.applied_migrations(), sqlite_utils.Database(memory=True)
-    names = [migration.name for migration in migrations.pending(whole)]
+    applied, whole = database.applied_migrations(), empty_database()
+    names = migration_names(migrations)
     if not {*names} <= {*applied}:
         listed = database.value("SELECT count(*) FROM _sqlite_migrations") if applied else 0
         return listed != len(applied) or is_list_damaged(applied, names)
