@@ -1,8 +1,8 @@
 """Floods of a daemon: messages, event streams, slow clients, a log of a gigabyte, reminders, conversations.
 
 Each case is one flood of a real daemon of its own, bounded in number and time, over loopback alone. Meanwhile another
-process asks for its health every 20 ms: each answer comes within 100 ms, but for the time for which the daemon waited
-for a processor that had other work, and all that was accepted is kept.
+process asks for its health every 20 ms: each answer comes within 100 ms of processor time of the daemon, which is what
+the clock shows on a machine that does nothing else, and all that was accepted is kept. Both are printed.
 """
 
 from __future__ import annotations
@@ -94,20 +94,22 @@ async def _during(name: str, daemon: HeldDaemon, flood: _Flood, sizes: FloodSize
     asked = daemon.asked_between(begun, ended)
     own = max((one.own for one in asked), default=math.inf)
     worked = max((one.worked for one in asked), default=0.0)
+    processor = max((one.processor for one in asked), default=math.inf)
     health = [one.seconds for one in asked] or [math.inf]
     holds = daemon.holds_between(begun, ended)
     held = max((hold.processor_seconds for hold in holds), default=0.0)
     median, nearly_all = (1e3 * percentile(health, share) for share in (0.5, 0.99))
     print(
         f"  {name}: {ended - begun:.0f} s, ready after {ready:.1f} s; health of {len(asked):,}: median {median:.0f},"
-        f" 99 % {nearly_all:.0f}, max {1e3 * max(health):.0f} ms, of these {1e3 * own:.0f} ms its own and"
-        f" {1e3 * worked:.0f} ms of work; longest hold {1e3 * held:.0f} ms of processor; load {os.getloadavg()[0]:.1f}",
+        f" 99 % {nearly_all:.0f}, max {1e3 * max(health):.0f} ms by the clock, {1e3 * own:.0f} without waiting for a"
+        f" processor, {1e3 * processor:.0f} ms of processor ({1e3 * worked:.0f} of the loop); longest hold"
+        f" {1e3 * held:.0f} ms of processor; load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
     for hold in sorted(holds, key=lambda hold: -hold.processor_seconds)[:4]:
         print(f"      {hold}", file=sys.stderr)
-    if own > MOST_HEALTH:
-        problems.append(f"the health took {1e3 * own:.0f} ms of its own")
+    if processor > MOST_HEALTH:
+        problems.append(f"the health took {1e3 * processor:.0f} ms of processor time")
     return problems
 
 

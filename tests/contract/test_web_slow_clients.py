@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -17,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from assistant.web import entrance
 from assistant.web.deps import AccessRules
 from assistant.web.guard import AccessGuard
 from assistant.web.routes_chat import MAX_EVENT_STREAMS
@@ -279,6 +281,53 @@ async def test_f42_a_question_for_the_health_is_answered_when_a_hundred_connect_
         writer.close()
         for one in others:
             one.close()
+
+
+@pytest.mark.parametrize("sends_late", [False, True])
+async def test_f42_a_question_for_the_health_is_begun_before_the_hundred_that_connected_before_it(
+    sends_late: bool,
+) -> None:
+    begun: list[str] = []
+
+    async def noting(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.append(scope["path"])
+        await PlainTextResponse("")(scope, receive, send)
+
+    async with served(app=noting, protocol=LongRequestTimeout) as it:
+        others = [socket.create_connection(it.address) for _ in range(100)]
+        for one in others:
+            one.send(ASKING + b"\r\n")
+        asking = socket.create_connection(it.address)
+        if sends_late:
+            # The server has accepted all of them by then.
+            await asyncio.sleep(0)
+        asking.send(ASKING.replace(b"/0", b"/healthz") + b"\r\n")
+        reader, writer = await asyncio.open_connection(sock=asking)
+        assert b" 200 " in await reader.readline()
+        assert begun.index("/healthz") < 30
+        writer.close()
+        for one in others:
+            one.close()
+
+
+async def test_where_no_file_is_left_for_a_connection_it_is_accepted_once_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(entrance, "_RETRY_SECONDS", 0.0)
+    async with served() as it:
+        asking = socket.create_connection(it.address)
+        asking.send(ASKING + b"\r\n")
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            for _ in range(3):
+                await asyncio.sleep(0)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        asking.setblocking(False)
+        async with asyncio.timeout(10):
+            assert b" 200 " in await asyncio.get_running_loop().sock_recv(asking, 100)
+        asking.close()
 
 
 async def test_f42_where_everybody_is_known_one_more_is_told_that_there_is_no_room() -> None:

@@ -7,13 +7,15 @@
 A thread looks at the loop's thread every few milliseconds; what it saw most often within a callback tells where that
 spent its time. An expression or other C code that keeps the interpreter is seen when it ends, in the function that
 called it. What another thread does with the interpreter counts as well: a callback that waits for it takes longer
-than the processor time it needs, and `beside` tells where the other threads were.
+than the processor time it needs, and `beside` tells where the other threads were. A garbage collection in any thread,
+which keeps the interpreter, is noted as a hold of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import asyncio.events
+import gc
 import os
 import sys
 import threading
@@ -67,6 +69,7 @@ class LoopHolds:
         self._told = told
         self._thread = threading.get_ident()
         self._began = 0.0
+        self._collecting = 0.0, 0.0
         self._seen: Counter[tuple[str, ...]] = Counter()
         self._beside: Counter[tuple[str, ...]] = Counter()
         self._closed = threading.Event()
@@ -98,6 +101,7 @@ class LoopHolds:
                     holds._note(Hold(began, seconds, time.thread_time() - used, waited, *holds._places()))
 
         _replace_run(timed)
+        gc.callbacks.append(self._collection)
         self._watcher.start()
         return self
 
@@ -105,12 +109,22 @@ class LoopHolds:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _replace_run(self._run)
+        gc.callbacks.remove(self._collection)
         self._closed.set()
         self._watcher.join()
         if self._schedule is not None:
             os.close(self._schedule)
             # The callback that closes it is not at its end, and the number is soon another file's.
             self._schedule = None
+
+    def _collection(self, phase: str, about: dict[str, int]) -> None:
+        if phase == "start":
+            self._collecting = time.monotonic(), time.thread_time()
+            return
+        (began, used), self._collecting = self._collecting, (0.0, 0.0)
+        if began and (seconds := time.monotonic() - began) >= self._least:
+            where = f"garbage collection of generation {about['generation']} in {threading.current_thread().name}"
+            self._note(Hold(began, seconds, time.thread_time() - used, 0.0, (where,)))
 
     def _starved(self) -> float:
         """How long this thread has waited for a processor, in seconds; 0 where nobody counts that."""
