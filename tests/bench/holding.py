@@ -214,14 +214,15 @@ def _scheduled(process: int) -> tuple[float, float]:
 
 @asynccontextmanager
 async def link_when_ready(daemon: HeldDaemon) -> AsyncIterator[SocketLink]:
-    for _ in range(600):
-        with contextlib.suppress(LinkLost, OSError):
-            async with open_socket_link(daemon.home / "run" / "control.sock") as link:
+    async with open_socket_link(daemon.home / "run" / "control.sock") as link:
+        for _ in range(600):
+            with contextlib.suppress(LinkLost, OSError):
                 await link.status()
-                yield link
-                return
-        await asyncio.sleep(0.1)
-    raise RuntimeError("the daemon did not become ready")
+                break
+            await asyncio.sleep(0.1)
+        else:
+            raise RuntimeError("the daemon did not become ready")
+        yield link
 
 
 async def _flood(daemon: HeldDaemon) -> list[Row]:

@@ -224,6 +224,20 @@ def test_a_compaction_takes_as_many_steps_after_a_hundred_others(home: StoreHome
     assert max(steps() for _ in range(4)) <= few * 1.2
 
 
+def test_however_many_checkpoints_become_one_it_takes_as_many_statements(home: StoreHome) -> None:
+    """An import leaves thousands."""
+
+    def merged(count: int) -> int:
+        home.chat(2 * count)
+        several = [compacted(home) for _ in range(count)]
+        statements = traced(home)
+        home.conversation.commit_compaction(plan_merge(home, several, summary_message()), NOW)
+        home.db.utils.conn.set_trace_callback(None)
+        return len(statements)
+
+    assert merged(12) == merged(3)
+
+
 def test_sessions_are_listed_without_reading_what_earlier_conversations_said(home: StoreHome) -> None:
     home.chat(150)
     home.conversation.begin_next_generation(GenerationEnd("main", 1, 300, "It ended.", "manual"), NOW)
