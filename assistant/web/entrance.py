@@ -1,9 +1,10 @@
-"""Accepts connections and begins to serve a few of them per round of the event loop, health checks first.
+"""Accepts connections and begins to serve a few of them per round of the event loop; health checks are answered at
+once.
 
-To begin to serve one, read its request and call the application takes a millisecond or two. If hundreds connect at the
-same moment, whoever comes last waits for all others. So connections are accepted at once, which is quick, and looked at:
-one that has already asked for the health is served next, and the others wait here, in their order. Over TLS nobody can
-tell who asks for what.
+To begin to serve a connection, read its request and call the application takes a millisecond or two and several rounds.
+If hundreds connect at the same moment, whoever comes last waits for all others. So connections are accepted at once,
+which is quick, and looked at: one that has already asked for the health is answered, and the others wait here, in their
+order. Over TLS nobody can tell who asks for what.
 """
 
 from __future__ import annotations
@@ -14,31 +15,36 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from starlette.types import ASGIApp
+
 from assistant.core.logger import get_logger
 from assistant.core.pacing import Pacer
+from assistant.web.short_request import answer_short_request, peek_short_request
 
 log = get_logger()
 
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
-_HEALTH_REQUESTS = tuple(f"GET {path} ".encode() for path in sorted(HEALTH_PATHS))
-_LONGEST = max(map(len, _HEALTH_REQUESTS))
 # At most so many of each kind are begun per round: a client that has already sent its request is answered before enough
 # others arrive to displace it.
 _BEGUN_IN_A_ROUND = 8
 # Where the process has no file left for another connection.
 _RETRY_SECONDS = 1.0
 
-# Serves a connection; the address is the system's.
+# Serves a connection; the address is the system's. Raises `OSError`.
 BeginServing = Callable[[socket.socket, Any], Awaitable[object]]
 
 
 class Entrance:
     """Accepts the connections of a listening socket from `open` to `close`."""
 
-    def __init__(self, listening: socket.socket, begin: BeginServing, max_waiting: int) -> None:
-        """`begin` may raise `OSError`. Beyond `max_waiting`, connections wait in the system's queue."""
+    def __init__(
+        self, listening: socket.socket, begin: BeginServing, health_app: ASGIApp | None, max_waiting: int
+    ) -> None:
+        """`health_app` answers health checks at once; None where everything is encrypted. Beyond `max_waiting`,
+        connections wait in the system's queue."""
         self._listening = listening
         self._begin = begin
+        self._health_app = health_app
         self._max_waiting = max_waiting
         self._health, self._others = Pacer(_BEGUN_IN_A_ROUND), Pacer(_BEGUN_IN_A_ROUND)
         self._waiting: set[socket.socket] = set()
@@ -83,22 +89,22 @@ class Entrance:
         self._pause()
 
     async def _serve(self, connection: socket.socket, address: Any) -> None:
-        pacer = self._health if await _asks_for_health(connection) else self._others
-        await pacer.wait()
+        asked = await self._peek_health_check(connection)
+        await (self._health if asked else self._others).wait()
         self._waiting.discard(connection)
         self.open()
         with contextlib.suppress(OSError):
-            await self._begin(connection, address)
+            if asked and self._health_app is not None:
+                await answer_short_request(self._health_app, connection, address, asked)
+            else:
+                await self._begin(connection, address)
 
-
-async def _asks_for_health(connection: socket.socket) -> bool:
-    """Return whether the request's beginning is there and asks for the health. A client sends it right after it
-    connected, so it is looked for again a round later."""
-    for _ in range(2):
-        with contextlib.suppress(BlockingIOError, InterruptedError):
-            try:
-                return connection.recv(_LONGEST, socket.MSG_PEEK).startswith(_HEALTH_REQUESTS)
-            except ConnectionError:
-                return False
-        await asyncio.sleep(0)
-    return False
+    async def _peek_health_check(self, connection: socket.socket) -> bytes:
+        """Return a health check that was sent, "" if none. A client sends it right after it connected, so it is looked
+        for again a round later."""
+        for _ in range(2 if self._health_app is not None else 0):
+            with contextlib.suppress(ConnectionError):
+                if (sent := peek_short_request(connection, HEALTH_PATHS)) is not None:
+                    return sent
+            await asyncio.sleep(0)
+        return b""

@@ -93,7 +93,7 @@ def serve_with_uvicorn(
         config.load()
         server = Server(config)
         server.lifespan = config.lifespan_class(config)
-        entrance = _open_entrance(server, listening, limit, tls, handshake_seconds)
+        entrance = _open_entrance(app, server, listening, limit, tls, handshake_seconds)
         ticking = asyncio.create_task(server.main_loop(), name="control server")
         try:
             yield
@@ -108,6 +108,7 @@ def serve_with_uvicorn(
 
 
 def _open_entrance(
+    app: ASGIApp,
     server: Server,
     listening: socket.socket,
     limit: ConnectionLimit | None,
@@ -129,7 +130,7 @@ def _open_entrance(
         await loop.connect_accepted_socket(connected, connection, ssl=tls, ssl_handshake_timeout=timeout)
 
     listening.listen(BACKLOG)
-    entrance = Entrance(listening, begin, _max_connections())
+    entrance = Entrance(listening, begin, None if tls else app, _max_connections())
     entrance.open()
     server.servers, server.started = [], True
     return entrance

@@ -283,8 +283,18 @@ async def test_f42_a_question_for_the_health_is_answered_when_a_hundred_connect_
             one.close()
 
 
+HEALTH = ASKING.replace(b"/0", b"/healthz") + b"\r\n"
+
+
+async def already_asked(address: tuple[str, int], request_: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection that has sent this before the server accepts it."""
+    asking = socket.create_connection(address)
+    asking.send(request_)
+    return await asyncio.open_connection(sock=asking)
+
+
 @pytest.mark.parametrize("sends_late", [False, True])
-async def test_f42_a_question_for_the_health_is_begun_before_the_hundred_that_connected_before_it(
+async def test_f42_a_question_for_the_health_is_answered_before_the_hundred_that_connected_before_it(
     sends_late: bool,
 ) -> None:
     begun: list[str] = []
@@ -301,13 +311,61 @@ async def test_f42_a_question_for_the_health_is_begun_before_the_hundred_that_co
         if sends_late:
             # The server has accepted all of them by then.
             await asyncio.sleep(0)
-        asking.send(ASKING.replace(b"/0", b"/healthz") + b"\r\n")
+        asking.send(HEALTH)
         reader, writer = await asyncio.open_connection(sock=asking)
         assert b" 200 " in await reader.readline()
         assert begun.index("/healthz") < 30
         writer.close()
         for one in others:
             one.close()
+
+
+async def test_a_question_for_the_health_that_is_wholly_there_is_answered_without_a_protocol(tmp_path: Path) -> None:
+    """And as any other: by the same rules, over TCP and over the control socket."""
+
+    class Never(SlowClientProtocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            raise AssertionError
+
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+        assert (scope["path"], scope["client"][0]) == ("/healthz", "127.0.0.1")
+        await PlainTextResponse(dict(scope["headers"])[b"host"].decode(), 503)(scope, receive, send)
+
+    async with served(app=answered, protocol=Never) as it:
+        reader, writer = await already_asked(it.address, HEALTH)
+        answer = await reader.read()
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n") and answer.endswith(b"\r\n\r\nlocalhost")
+    async with run_web_api(tmp_path) as web:
+        for host, status in ((b"localhost", b"200"), (b"evil.example", b"403")):
+            reader, writer = await already_asked(("127.0.0.1", web.port), HEALTH.replace(b"localhost", host))
+            assert (await reader.readline()).split()[1] == status
+            assert b"connection: close" in await reader.read()
+            writer.close()
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (HEALTH + HEALTH, b"200"),
+        (HEALTH[:-2] + b"Content-Length: 2\r\n\r\n", b""),
+        (HEALTH[:-2] + b"Host: other\r\n\r\n", b"400"),
+        (HEALTH[:-2] + b"no header\r\n\r\n", b"400"),
+        (HEALTH.replace(b"/healthz", b"/healthz?x"), b"200"),
+    ],
+)
+async def test_a_question_for_the_health_that_is_not_plain_is_read_by_the_protocol(sent: bytes, status: bytes) -> None:
+    async with served(protocol=LongRequestTimeout, app=health_alone) as it:
+        reader, writer = await already_asked(it.address, sent)
+        if not status:
+            writer.write(b"ok")
+        assert (await reader.readline()).split()[1] == (status or b"200")
+        writer.close()
+
+
+async def health_alone(scope: Scope, receive: Receive, send: Send) -> None:
+    await Request(scope, receive).body()
+    await PlainTextResponse(scope["path"])(scope, receive, send)
 
 
 async def test_where_no_file_is_left_for_a_connection_it_is_accepted_once_there_is(
