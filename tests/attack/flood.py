@@ -104,8 +104,9 @@ async def _during(name: str, daemon: HeldDaemon, flood: _Flood, sizes: FloodSize
     print(
         f"  {name}: {ended - begun:.0f} s, ready after {ready:.1f} s; health of {len(asked):,}: median {median:.0f},"
         f" 99 % {nearly_all:.0f}, max {1e3 * max(health):.0f} ms by the clock, {1e3 * own:.0f} without waiting for a"
-        f" processor, {1e3 * processor:.0f} ms of processor ({1e3 * worked:.0f} of the loop); longest hold"
-        f" {1e3 * held:.0f} ms of processor; load {os.getloadavg()[0]:.1f}",
+        f" processor, {1e3 * processor:.0f} ms of processor ({1e3 * worked:.0f} of the loop); longest round"
+        f" {1e3 * daemon.longest_round(begun, ended):.0f}, longest hold {1e3 * held:.0f} ms of processor;"
+        f" load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
     for hold in sorted(holds, key=lambda hold: -hold.processor_seconds)[:4]:

@@ -34,7 +34,7 @@ from tests.bench.figures import Row, percentile
 from tests.bench.homes import CHECKOUT
 from tests.soak.model import SoakModel
 from tests.support.hostile_texts import KINDS, hostile_text
-from tests.support.loop_holds import Hold
+from tests.support.loop_holds import ROUND, Hold
 from tests.support.web_api import free_port
 
 MOST_HOLD, MOST_HEALTH = 0.05, 0.1
@@ -88,6 +88,14 @@ class HeldDaemon:
         self.rows: list[Row] = []
 
     def holds_between(self, began: float, ended: float) -> list[Hold]:
+        return [hold for hold in self._noted(began, ended) if ROUND not in hold.where]
+
+    def longest_round(self, began: float, ended: float) -> float:
+        """Processor seconds of the longest round of the loop."""
+        rounds = [hold.processor_seconds for hold in self._noted(began, ended) if ROUND in hold.where]
+        return max(rounds, default=0.0)
+
+    def _noted(self, began: float, ended: float) -> list[Hold]:
         lines = [json.loads(line) for line in self._holds.read_text().splitlines()]
         return [Hold(**line) for line in lines if began <= line["began"] + line["seconds"] and line["began"] <= ended]
 
@@ -154,6 +162,7 @@ def held_daemon(folder: Path, model_url: str, **settings: str) -> Iterator[HeldD
             env={**os.environ, **environment},
             stdout=log,
             stderr=log,
+            start_new_session=True,
         )
     asker = multiprocessing.get_context("fork").Process(
         target=_ask_health, args=(port, daemon.pid, folder / "health.txt"), daemon=True
@@ -171,25 +180,30 @@ def held_daemon(folder: Path, model_url: str, **settings: str) -> Iterator[HeldD
 
 
 def _ask_health(port: int, process: int, path: Path) -> None:
-    # What is measured is the daemon: who asks is woken before it, where that may be ordered.
+    # What is measured is the daemon: who asks is woken before it. Where processors are shared out by sessions, it has a
+    # share of its own, and elsewhere it may be ordered.
     with contextlib.suppress(OSError):
+        os.setsid()
         os.nice(-10)
     answered = False
     with path.open("w", buffering=1) as file:
         while True:
-            asked, busy, (worked, starved) = time.monotonic(), _processor_seconds(process), _scheduled(process)
+            asked = sent = time.monotonic()
+            busy, (worked, starved) = _processor_seconds(process), _scheduled(process)
             try:
                 connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
                 connection.request("GET", "/healthz")
+                # What the daemon did before it was asked is not what the answer waited for.
+                sent, busy, (worked, starved) = time.monotonic(), _processor_seconds(process), _scheduled(process)
                 connection.getresponse().read()
                 connection.close()
-                answered, took = True, time.monotonic() - asked
+                answered, took = True, time.monotonic() - sent
             except (OSError, http.client.HTTPException):
                 took = math.inf
             if answered:
                 worked_after, starved_after = _scheduled(process)
                 busy = _processor_seconds(process) - busy
-                file.write(f"{asked} {took} {starved_after - starved} {worked_after - worked} {busy}\n")
+                file.write(f"{sent} {took} {starved_after - starved} {worked_after - worked} {busy}\n")
             time.sleep(max(0.0, asked + _ASK_SECONDS - time.monotonic()))
 
 
