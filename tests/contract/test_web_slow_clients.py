@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import resource
 import socket
 import ssl
@@ -386,6 +387,26 @@ async def test_where_no_file_is_left_for_a_connection_it_is_accepted_once_there_
         async with asyncio.timeout(10):
             assert b" 200 " in await asyncio.get_running_loop().sock_recv(asking, 100)
         asking.close()
+
+
+async def test_what_a_connection_leaves_behind_needs_no_garbage_collection() -> None:
+    def transports() -> int:
+        return sum(isinstance(one, asyncio.Transport) for one in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        async with served() as it:
+            loop, before = asyncio.get_running_loop(), transports()
+            for _ in range(20):
+                with socket.create_connection(it.address) as asking:
+                    asking.setblocking(False)
+                    await loop.sock_sendall(asking, ASKING + b"\r\n")
+                    assert b" 200 " in await loop.sock_recv(asking, 1000)
+            # The last ones may not have ended.
+            assert transports() - before <= 3
+    finally:
+        gc.enable()
 
 
 async def test_f42_where_everybody_is_known_one_more_is_told_that_there_is_no_room() -> None:
