@@ -229,7 +229,7 @@ def _scheduled(process: int) -> tuple[float, float]:
 @asynccontextmanager
 async def link_when_ready(daemon: HeldDaemon) -> AsyncIterator[SocketLink]:
     async with open_socket_link(daemon.home / "run" / "control.sock") as link:
-        for _ in range(600):
+        for _ in range(3_000):
             with contextlib.suppress(LinkLost, OSError):
                 await link.status()
                 break
