@@ -5,6 +5,7 @@ closed with the answer.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 from typing import Any
@@ -81,8 +82,14 @@ def _address(of: Any) -> tuple[str, int] | None:
 
 async def _answer(app: ASGIApp, http: h11.Connection, scope: Scope) -> bytes:
     answer = bytearray()
+    was_read = False
 
     async def receive() -> Message:
+        nonlocal was_read
+        if was_read:
+            # Nobody looks whether the client has gone: the answer is short.
+            await asyncio.get_running_loop().create_future()
+        was_read = True
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: Message) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from assistant.web import entrance
@@ -343,6 +343,22 @@ async def test_a_question_for_the_health_that_is_wholly_there_is_answered_withou
             assert (await reader.readline()).split()[1] == status
             assert b"connection: close" in await reader.read()
             writer.close()
+
+
+async def test_a_question_for_the_health_may_be_answered_in_parts() -> None:
+    async def parts() -> AsyncIterator[str]:
+        yield "al"
+        await asyncio.sleep(0)
+        yield "ive"
+
+    async def in_parts(scope: Scope, receive: Receive, send: Send) -> None:
+        await StreamingResponse(parts())(scope, receive, send)
+
+    async with served(app=in_parts) as it:
+        reader, writer = await already_asked(it.address, HEALTH)
+        answer = await reader.read()
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n") and answer.endswith(b"2\r\nal\r\n3\r\nive\r\n0\r\n\r\n")
 
 
 @pytest.mark.parametrize(
