@@ -48,17 +48,20 @@ class PromptFrame:
     pins: tuple[tuple[str, str], ...] = ()  # pinned texts: (role of the author, text)
     memory: str = ""  # standing memory, already quoted
 
-    def tool_tokens(self, counter: TokenCounter) -> int:
-        """Return the tokens of the tool declarations."""
+    def tool_size(self, counter: TokenCounter) -> PromptSize:
+        """Return the size of the tool declarations, which takes some milliseconds to measure."""
         texts = [json.dumps([tool.name, tool.description, dict(tool.schema)]) for tool in self.tools]
-        return sum(map(counter.count_text, texts)) + _PER_TOOL_TOKENS * len(self.tools)
+        return _size_of(texts, counter) + PromptSize(_PER_TOOL_TOKENS * len(self.tools))
 
-    def size(self, counter: TokenCounter) -> PromptSize:
-        """Return the size of the frame; cacheable, since the frame is immutable."""
+    def size(self, counter: TokenCounter, tools: PromptSize | None = None) -> PromptSize:
+        """Return the size of the frame; cacheable, since the frame is immutable. `tools` is its `tool_size`, where that
+        is known."""
         texts = [self.persona, self.rules, _pinned(self.pins), self.memory]
-        texts += [json.dumps([tool.name, tool.description, dict(tool.schema)]) for tool in self.tools]
-        tokens = sum(counter.count_text(text) for text in texts) + _PER_TOOL_TOKENS * len(self.tools)
-        return PromptSize(tokens, sum(utf8_length(text) for text in texts))
+        return _size_of(texts, counter) + (self.tool_size(counter) if tools is None else tools)
+
+
+def _size_of(texts: Sequence[str], counter: TokenCounter) -> PromptSize:
+    return PromptSize(sum(map(counter.count_text, texts)), sum(map(utf8_length, texts)))
 
 
 def build_request(

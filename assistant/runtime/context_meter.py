@@ -123,7 +123,8 @@ class ContextMeter:
         self._frames: dict[
             tuple[str, str, tuple[tuple[str, str], ...], str, tuple[str, ...]], tuple[PromptFrame, PromptSize]
         ] = {}
-        self._tool_tokens: dict[tuple[str, str], int] = {}  # by role and model
+        # By role, topics of the tools that are not in the prompt, and model.
+        self._tool_sizes: dict[tuple[str, tuple[str, ...], str], PromptSize] = {}
         self._chosen: tuple[Model, ModelLimits] | None = None
 
     def counter(self, model: str) -> TokenCounter:
@@ -229,17 +230,21 @@ class ContextMeter:
         key = (role, model, pins, self._standing_memory(session), self._toolbox.topics(role))
         if key not in self._frames:
             frame = PromptFrame(self._rules, self._persona, self._toolbox.specs(role), role, pins, key[3])
-            self._frames[key] = frame, frame.size(self._estimates.counter(model))
+            self._frames[key] = frame, frame.size(self._estimates.counter(model), self._tool_size(frame, model))
             while len(self._frames) > _FRAMES_KEPT:
                 self._frames.pop(next(iter(self._frames)))
         return self._frames[key]
 
     def request_parts(self, view: ContextView, frame: PromptFrame, model: str, terms: CompactionLimits) -> PromptParts:
         """Return approximate token counts per part of a request over this view."""
-        key = (frame.role, model)
-        if key not in self._tool_tokens:
-            self._tool_tokens[key] = frame.tool_tokens(self._estimates.counter(model))
-        return measure_view_parts(view, self._tool_tokens[key], terms.fixed.tokens, terms.adding.tokens, terms.counter)
+        tools = self._tool_size(frame, model).tokens
+        return measure_view_parts(view, tools, terms.fixed.tokens, terms.adding.tokens, terms.counter)
+
+    def _tool_size(self, frame: PromptFrame, model: str) -> PromptSize:
+        key = (frame.role, self._toolbox.topics(frame.role), model)
+        if key not in self._tool_sizes:
+            self._tool_sizes[key] = frame.tool_size(self._estimates.counter(model))
+        return self._tool_sizes[key]
 
     def untrusted_sources(self, view: ContextView, volatile: str) -> tuple[str, ...]:
         """Return the sources in a request over this view other than the user's own current message."""

@@ -26,6 +26,7 @@ from assistant.core.pacing import Pacer
 from assistant.health.status import DaemonStatus
 from assistant.web.deps import ApiDeps
 from assistant.web.description import ApiDescription
+from assistant.web.entrance import HEALTH_PATHS
 from assistant.web.errors import ERROR_SHAPES, SCHEMA_REFERENCE, add_error_handlers, error_content
 from assistant.web.guard import is_guarded
 from assistant.web.routers import api_router
@@ -37,10 +38,9 @@ from assistant.web.routes_read import read_routes
 
 _NO_STORE = {"Cache-Control": "no-store"}
 _NO_DESCRIPTION = "The description could not be made; the log says why. Try again later."
-# A request takes a millisecond or two until it first waits for something, and a health check that comes behind a
-# hundred others waits one round for each few connections that are accepted before it.
+# A request takes a millisecond or two until it first waits for something, and whoever comes meanwhile needs several
+# rounds for an answer.
 _BEGUN_IN_A_ROUND = 1
-_UNPACED = frozenset({"/healthz", "/readyz"})
 
 
 def health_routes(status: DaemonStatus) -> list[BaseRoute]:
@@ -79,7 +79,7 @@ class _PacedRequests:
         self._pacer = Pacer(_BEGUN_IN_A_ROUND)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] not in _UNPACED:
+        if scope["type"] == "http" and scope["path"] not in HEALTH_PATHS:
             await self._pacer.wait()
         await self._app(scope, receive, send)
 

@@ -14,7 +14,8 @@ from starlette.routing import BaseRoute
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.bridges.terminal.feed import DeliveryMark
-from assistant.core.errors import UsageError
+from assistant.core.errors import StoreError, UsageError
+from assistant.core.logger import get_logger
 from assistant.core.sessions import BRANCH_PREFIX, MAIN_SESSION
 from assistant.web.deps import DaemonControl, OwnerReadApi
 from assistant.web.errors import error_responses
@@ -38,6 +39,8 @@ from assistant.web.schemas_chat import (
     check_long_files,
 )
 from assistant.web.schemas_read import as_html
+
+log = get_logger()
 
 _KEEPALIVE_SECONDS = 15.0
 # Each may occupy a connection indefinitely: some are reserved for other requests.
@@ -188,6 +191,9 @@ class _Streams:
                 events = attached.events(_KEEPALIVE_SECONDS)
                 async for name, data in with_html(attached, events) if as_html else events:
                     yield KEEPALIVE_COMMENT if name == "idle" else _format_event(name, data)
+        except StoreError as error:
+            # The answer has begun, so that no status can say it: the stream ends, and the client comes again.
+            log.warning("an event stream ended", session=session, error=str(error))
         finally:
             self.open -= 1
 

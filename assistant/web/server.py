@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
-import os
 import resource
 import socket
 import ssl
@@ -29,6 +27,7 @@ from uvicorn.config import Config
 from uvicorn.server import Server
 
 from assistant.web.deps import AccessRules
+from assistant.web.entrance import Entrance
 from assistant.web.guard import AccessGuard, ClientAddress
 from assistant.web.strict_http import StrictProtocol
 from assistant.web.tcp_listener import BACKLOG, ServeSocket
@@ -94,8 +93,7 @@ def serve_with_uvicorn(
         config.load()
         server = Server(config)
         server.lifespan = config.lifespan_class(config)
-        entrance = listening if limit is None else LimitedSocket(listening, limit)
-        await _start(server, entrance, tls, handshake_seconds)
+        entrance = _open_entrance(app, server, listening, limit, tls, handshake_seconds)
         ticking = asyncio.create_task(server.main_loop(), name="control server")
         try:
             yield
@@ -103,13 +101,22 @@ def serve_with_uvicorn(
             ticking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await ticking
-            await server.shutdown(sockets=[listening, entrance])
+            entrance.close()
+            await server.shutdown()
 
     return serve
 
 
-async def _start(server: Server, listening: socket.socket, tls: ssl.SSLContext | None, handshake: float) -> None:
+def _open_entrance(
+    app: ASGIApp,
+    server: Server,
+    listening: socket.socket,
+    limit: ConnectionLimit | None,
+    tls: ssl.SSLContext | None,
+    handshake_seconds: float,
+) -> Entrance:
     """Start like uvicorn does, which would wait a minute for a TLS handshake."""
+    loop, timeout = asyncio.get_running_loop(), None if tls is None else handshake_seconds
 
     def connected() -> asyncio.Protocol:
         protocol: asyncio.Protocol = server.config.http_protocol_class(  # type: ignore[call-arg]
@@ -117,17 +124,19 @@ async def _start(server: Server, listening: socket.socket, tls: ssl.SSLContext |
         )
         return protocol
 
-    loop, timeout = asyncio.get_running_loop(), None if tls is None else handshake
-    # Listens again, with its own backlog.
-    serving = loop.create_server(connected, sock=listening, backlog=BACKLOG, ssl=tls, ssl_handshake_timeout=timeout)
-    server.servers = [await serving]
-    server.started = True
+    async def begin(connection: socket.socket, address: Any) -> None:
+        if limit is not None:
+            limit.register(connection, (str(address[0]), int(address[1])))
+        await loop.connect_accepted_socket(connected, connection, ssl=tls, ssl_handshake_timeout=timeout)
+
+    listening.listen(BACKLOG)
+    entrance = Entrance(listening, begin, None if tls else app, _max_connections())
+    entrance.open()
+    server.servers, server.started = [], True
+    return entrance
 
 
 _UNAUTHENTICATED = 64
-# At most so many are accepted per round of the loop: a client that has already sent its request is answered before
-# enough others arrive to displace it.
-_ACCEPTED_IN_A_ROUND = 8
 
 
 class ConnectionLimit:
@@ -172,29 +181,6 @@ class ConnectionLimit:
         # The protocol that serves it notices, and closes it.
         with contextlib.suppress(OSError):
             self._connections.pop(address).shutdown(socket.SHUT_RDWR)
-
-
-class LimitedSocket(socket.socket):
-    """Wraps the listening socket; each connection is registered with the limit, a few per round of the loop."""
-
-    def __init__(self, listening: socket.socket, limit: ConnectionLimit) -> None:
-        super().__init__(fileno=os.dup(listening.fileno()))
-        self._limit = limit
-        self._accepted = 0  # in this round
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        """Raises `BlockingIOError` once a round of the loop has accepted its share; the rest follow in the next."""
-        if self._accepted == _ACCEPTED_IN_A_ROUND:
-            raise BlockingIOError(errno.EAGAIN, "the others wait for the next round")
-        connection, address = super().accept()
-        if self._accepted == 0:
-            asyncio.get_running_loop().call_soon(self._begin_round)
-        self._accepted += 1
-        self._limit.register(connection, (str(address[0]), int(address[1])))
-        return connection, address
-
-    def _begin_round(self) -> None:
-        self._accepted = 0
 
 
 _Awaited = Literal["request", "body", ""]

@@ -71,6 +71,14 @@ class StrictProtocol(H11Protocol):
         super().__init__(config, *arguments, **named)
         self.conn: StrictConnection = StrictConnection()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        # asyncio's transports keep their own methods, so that only a garbage collection would free them: one that walks
+        # thousands of closed connections keeps everybody waiting.
+        kept = getattr(self.transport, "__dict__", {})
+        for name in [name for name, value in kept.items() if getattr(value, "__self__", None) is self.transport]:
+            del kept[name]
+
     def send_400_response(self, msg: str) -> None:
         """Called by uvicorn for invalid HTTP."""
         self.refuse(*self.conn.fault)

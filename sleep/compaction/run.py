@@ -7,6 +7,7 @@ messages are not summarised again. While a user waits no model is called: such s
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -85,7 +86,7 @@ class CompactionRun:
                 self.gains_nothing = True
                 return
             merges = self._must_merge(plan)
-            if merges and self.merge_records():
+            if merges and await self._merge_records_in_steps():
                 # Many records, as an import leaves, would use up all plans.
                 continue
             try:
@@ -199,7 +200,7 @@ class CompactionRun:
     def finish(self, before: Pressure) -> CompactionResult:
         """Return the result, after all commits."""
         if self.checkpoints:
-            self.merge_records()
+            self._merge_records()
             self._deps.sync_journal(self._deps.clock())
         after = self.measure_pressure()
         return CompactionResult(
@@ -229,25 +230,43 @@ class CompactionRun:
         self.plans.append(plan)
         self.stuck_reason = plan.stuck_reason
 
-    def merge_records(self) -> bool:
+    def _merge_records(self) -> bool:
         """Merge adjacent checkpoints without a summary beyond the maximum number; needs no model. Returns whether there
         were any. An import leaves hundreds: those that follow one another become one in a single step."""
         merged = False
-        while True:
-            view = self._conversation.load_view(self._request.session)
-            live = self._deps.live_checkpoints(self._request.session, view.generation)
-            excess = len(live) - self._deps.policy.max_checkpoints
-            runs = (tuple(run) for is_summary, run in groupby(live, has_summary) if not is_summary)
-            group = next((run[: excess + 1] for run in runs if len(run) > 1), ())
-            if excess <= 0 or not group:
-                return merged
-            record, now, request = Summary("", "floor", 0), self._deps.clock(), self._request
-            joined = merge_checkpoints(view, group, live, record, request.terms.counter, request.trigger, now)
-            try:
-                self._conversation.commit_compaction(joined, now)
-            except StaleView:
-                return merged
+        while (joined := self._plan_records_merge()) is not None and self._commit_records_merge(joined):
             merged = True
+        return merged
+
+    async def _merge_records_in_steps(self) -> bool:
+        """Like `_merge_records`, and lets others go on between reading thousands of records and merging them."""
+        merged = False
+        await asyncio.sleep(0)
+        while (joined := self._plan_records_merge()) is not None:
+            await asyncio.sleep(0)
+            if not self._commit_records_merge(joined):
+                break
+            merged = True
+            await asyncio.sleep(0)
+        return merged
+
+    def _plan_records_merge(self) -> Compaction | None:
+        view = self._conversation.load_view(self._request.session)
+        live = self._deps.live_checkpoints(self._request.session, view.generation)
+        excess = len(live) - self._deps.policy.max_checkpoints
+        runs = (tuple(run) for is_summary, run in groupby(live, has_summary) if not is_summary)
+        group = next((run[: excess + 1] for run in runs if len(run) > 1), ())
+        if excess <= 0 or not group:
+            return None
+        record, now, request = Summary("", "floor", 0), self._deps.clock(), self._request
+        return merge_checkpoints(view, group, live, record, request.terms.counter, request.trigger, now)
+
+    def _commit_records_merge(self, joined: Compaction) -> bool:
+        try:
+            self._conversation.commit_compaction(joined, self._deps.clock())
+        except StaleView:
+            return False
+        return True
 
     # ------------------------------------------------------------------------------------------------------------ steps
 

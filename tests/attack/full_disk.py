@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -154,13 +153,21 @@ class _Case:
         self._problems += self._find_wrong(app)
 
     def _find_wrong(self, app: App) -> Iterator[str]:
-        answers = Counter(item.outgoing.inbox_id for item in self._bridge.sent if is_answer_key(item.outgoing.key))
+        # Where the disk did not take that something was sent, it is sent again under its key, and the network shows it
+        # once: it remembers keys for longer than this takes.
+        shown = {(item.outgoing.key, item.outgoing.body): item.outgoing for item in self._bridge.sent}
+        if len(shown) != len({key for key, _ in shown}):
+            yield "something was sent again with other words"
+        answers: dict[int | None, list[str]] = {}
+        for outgoing in shown.values():
+            if is_answer_key(outgoing.key):
+                answers.setdefault(outgoing.inbox_id, []).append(outgoing.key)
         for name, inbox_id in self._accepted.items():
             item = app.stores.conversation.inbox_item(inbox_id)
             if item is None or item.state not in ("answered", "failed", "superseded"):
                 yield f"{name} was accepted and is {item and item.state}"
-            elif item.state == "answered" and answers[inbox_id] != 1:
-                yield f"{name} was answered {answers[inbox_id]} times"
+            elif item.state == "answered" and len(answers.get(inbox_id, ())) != 1:
+                yield f"{name} was answered by {answers.get(inbox_id)}"
         yield from (f"status: {line}" for line in app.status()["problems"] if "No space" in line or "full" in line)
         if blocked := app.runtime.status()["blocked"]:
             yield f"still blocked: {blocked}"

@@ -38,22 +38,25 @@ def run(seed: int, cases: int = CASES, until: float = float("inf"), only: int | 
     """All cases share a home, each with a life of its own."""
     moments = Random(seed).sample(MOMENTS, min(cases, len(MOMENTS))) if only is None else [MOMENTS[only]]
     with TemporaryDirectory(dir=scratch()) as folder:
-        failures = asyncio.run(_run(Path(folder) / "home", moments, until))
-    return Tally(KIND, len(moments), tuple(failures))
+        tried, failures = asyncio.run(_run(Path(folder) / "home", moments, until))
+    return Tally(KIND, tried, tuple(failures))
 
 
-async def _run(home: Path, moments: Sequence[str], until: float) -> list[str]:
+async def _run(home: Path, moments: Sequence[str], until: float) -> tuple[int, list[str]]:
+    """How many were tried before `until`, and what failed."""
     environment, world = settings_for(home, "http://127.0.0.1:9", ASSISTANT_MODEL__PROVIDER="offline"), WorldRecord()
-    failures = []
-    for number, moment in enumerate(moments):
-        if time.monotonic() < until:
-            served = ServedHome(home, environment, _stop_where, *moment.split())
-            with stopped_in_the_end(served):
-                failures += [f"{moment}: {problem}" for problem in await _live(served, world, number, whole=False)]
+    failures, tried = [], 0
+    for moment in moments:
+        if time.monotonic() >= until:
+            break
+        served = ServedHome(home, environment, _stop_where, *moment.split())
+        with stopped_in_the_end(served):
+            failures += [f"{moment}: {problem}" for problem in await _live(served, world, tried, whole=False)]
+        tried += 1
     served = ServedHome(home, environment)
     with stopped_in_the_end(served):
-        failures += await _live(served, world, len(moments), whole=True)
-    return failures or [*find_losses(home, world), *_unread(home, len(moments) + 1)]
+        failures += await _live(served, world, tried, whole=True)
+    return tried, failures or [*find_losses(home, world), *_unread(home, tried + 1)]
 
 
 async def _live(served: ServedHome, world: WorldRecord, number: int, *, whole: bool) -> list[str]:

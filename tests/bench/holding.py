@@ -34,7 +34,7 @@ from tests.bench.figures import Row, percentile
 from tests.bench.homes import CHECKOUT
 from tests.soak.model import SoakModel
 from tests.support.hostile_texts import KINDS, hostile_text
-from tests.support.loop_holds import Hold
+from tests.support.loop_holds import ROUND, Hold
 from tests.support.web_api import free_port
 
 MOST_HOLD, MOST_HEALTH = 0.05, 0.1
@@ -60,17 +60,26 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 @dataclass(frozen=True, slots=True)
 class HealthAsked:
     """One question for the health: when, by `time.monotonic`, how long the answer took, and how long of it the daemon's
-    loop could have run, had this machine had a processor for it, and how long it did run."""
+    loop could have run, had this machine had a processor for it, how long it did run, and how long all threads of the
+    daemon together."""
 
     at: float
     seconds: float
     starved: float
     worked: float
+    busy: float
 
     @property
     def own(self) -> float:
-        """Seconds that are the daemon's own."""
+        """Seconds in which the daemon's loop ran, or waited for anything but a processor."""
         return self.seconds - self.starved
+
+    @property
+    def processor(self) -> float:
+        """Seconds for which the daemon had it wait, whatever else this machine does: the loop's work, and its waiting
+        for the interpreter while another thread worked. One that has the interpreter and no processor has the loop wait
+        as well; that is not the daemon's."""
+        return min(self.own, max(self.busy, self.worked))
 
 
 class HeldDaemon:
@@ -79,6 +88,14 @@ class HeldDaemon:
         self.rows: list[Row] = []
 
     def holds_between(self, began: float, ended: float) -> list[Hold]:
+        return [hold for hold in self._noted(began, ended) if ROUND not in hold.where]
+
+    def longest_round(self, began: float, ended: float) -> float:
+        """Processor seconds of the longest round of the loop."""
+        rounds = [hold.processor_seconds for hold in self._noted(began, ended) if ROUND in hold.where]
+        return max(rounds, default=0.0)
+
+    def _noted(self, began: float, ended: float) -> list[Hold]:
         lines = [json.loads(line) for line in self._holds.read_text().splitlines()]
         return [Hold(**line) for line in lines if began <= line["began"] + line["seconds"] and line["began"] <= ended]
 
@@ -145,6 +162,7 @@ def held_daemon(folder: Path, model_url: str, **settings: str) -> Iterator[HeldD
             env={**os.environ, **environment},
             stdout=log,
             stderr=log,
+            start_new_session=True,
         )
     asker = multiprocessing.get_context("fork").Process(
         target=_ask_health, args=(port, daemon.pid, folder / "health.txt"), daemon=True
@@ -162,25 +180,40 @@ def held_daemon(folder: Path, model_url: str, **settings: str) -> Iterator[HeldD
 
 
 def _ask_health(port: int, process: int, path: Path) -> None:
-    # What is measured is the daemon: who asks is woken before it, where that may be ordered.
+    # What is measured is the daemon: who asks is woken before it. Where processors are shared out by sessions, it has a
+    # share of its own, and elsewhere it may be ordered.
     with contextlib.suppress(OSError):
+        os.setsid()
         os.nice(-10)
     answered = False
     with path.open("w", buffering=1) as file:
         while True:
-            asked, (worked, starved) = time.monotonic(), _scheduled(process)
+            asked = sent = time.monotonic()
+            busy, (worked, starved) = _processor_seconds(process), _scheduled(process)
             try:
                 connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
                 connection.request("GET", "/healthz")
+                # What the daemon did before it was asked is not what the answer waited for.
+                sent, busy, (worked, starved) = time.monotonic(), _processor_seconds(process), _scheduled(process)
                 connection.getresponse().read()
                 connection.close()
-                answered, took = True, time.monotonic() - asked
+                answered, took = True, time.monotonic() - sent
             except (OSError, http.client.HTTPException):
                 took = math.inf
             if answered:
                 worked_after, starved_after = _scheduled(process)
-                file.write(f"{asked} {took} {starved_after - starved} {worked_after - worked}\n")
+                busy = _processor_seconds(process) - busy
+                file.write(f"{sent} {took} {starved_after - starved} {worked_after - worked} {busy}\n")
             time.sleep(max(0.0, asked + _ASK_SECONDS - time.monotonic()))
+
+
+def _processor_seconds(process: int) -> float:
+    """Processor time of all threads of a process so far; 0 where nobody counts that."""
+    try:
+        # The clock of another process, as clock_getcpuclockid(3) makes it on Linux.
+        return time.clock_gettime((~process << 3) | 2)
+    except (OSError, OverflowError):
+        return 0.0
 
 
 def _scheduled(process: int) -> tuple[float, float]:
@@ -195,14 +228,15 @@ def _scheduled(process: int) -> tuple[float, float]:
 
 @asynccontextmanager
 async def link_when_ready(daemon: HeldDaemon) -> AsyncIterator[SocketLink]:
-    for _ in range(600):
-        with contextlib.suppress(LinkLost, OSError):
-            async with open_socket_link(daemon.home / "run" / "control.sock") as link:
+    async with open_socket_link(daemon.home / "run" / "control.sock") as link:
+        for _ in range(3_000):
+            with contextlib.suppress(LinkLost, OSError):
                 await link.status()
-                yield link
-                return
-        await asyncio.sleep(0.1)
-    raise RuntimeError("the daemon did not become ready")
+                break
+            await asyncio.sleep(0.1)
+        else:
+            raise RuntimeError("the daemon did not become ready")
+        yield link
 
 
 async def _flood(daemon: HeldDaemon) -> list[Row]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from assistant.cli.client import open_socket_link
 from assistant.cli.link import LinkLost
@@ -102,3 +103,14 @@ async def test_a_server_that_cannot_be_loaded_refuses_instead_of_hanging(tmp_pat
     async with serve_control(load, path), open_socket_link(path) as link:
         with pytest.raises(LinkLost):
             await link.status()
+
+
+@pytest.mark.parametrize("html", ["true", "false"])
+async def test_an_event_stream_that_cannot_be_read_ends_without_a_traceback(
+    served: ControlServer, html: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    served.terminal._outbox._db.close()
+    with capture_logs() as logged:
+        answer = await served.request("GET", f"/events?session=main&html={html}")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert [line["event"] for line in logged] == ["an event stream ended"] and caplog.records == []

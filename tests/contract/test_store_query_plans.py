@@ -201,6 +201,23 @@ def test_a_turn_takes_as_many_steps_after_three_thousand_messages(home: StoreHom
     assert many[0] <= few[0] * 1.2
 
 
+def test_a_message_and_a_turn_take_as_many_steps_while_a_thousand_others_wait(home: StoreHome) -> None:
+    def steps() -> tuple[int, int]:
+        with counted_steps(home) as accepted:
+            home.accept("hi", "thread:one")
+        with counted_steps(home) as answered:
+            a_turn(home)
+        return accepted[0], answered[0]
+
+    for _ in range(3):
+        steps()
+    few = steps()
+    for number in range(1_000):
+        home.accept("hi", f"thread:{number % 3}")
+    many = steps()
+    assert many[0] <= few[0] * 1.2 and many[1] <= few[1] * 1.2
+
+
 def test_a_compaction_takes_as_many_steps_after_a_hundred_others(home: StoreHome) -> None:
     """Ten are kept to be taken back, and all have merged before; the history and the view stay as long as they were."""
 
@@ -222,6 +239,20 @@ def test_a_compaction_takes_as_many_steps_after_a_hundred_others(home: StoreHome
     for _ in range(85):
         steps()
     assert max(steps() for _ in range(4)) <= few * 1.2
+
+
+def test_however_many_checkpoints_become_one_it_takes_as_many_statements(home: StoreHome) -> None:
+    """An import leaves thousands."""
+
+    def merged(count: int) -> int:
+        home.chat(2 * count)
+        several = [compacted(home) for _ in range(count)]
+        statements = traced(home)
+        home.conversation.commit_compaction(plan_merge(home, several, summary_message()), NOW)
+        home.db.utils.conn.set_trace_callback(None)
+        return len(statements)
+
+    assert merged(12) == merged(3)
 
 
 def test_sessions_are_listed_without_reading_what_earlier_conversations_said(home: StoreHome) -> None:

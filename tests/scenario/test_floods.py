@@ -14,6 +14,9 @@ import pydantic
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from assistant.context.build import PromptFrame
+from assistant.context.pressure import PromptSize
+from assistant.context.tokens import TokenCounter
 from assistant.core.messages import Message as Said
 from assistant.runtime.long_texts import MAX_ANSWER_CHARACTERS
 from assistant.runtime.turn import TRUNCATED_REPLY_NOTE
@@ -231,3 +234,23 @@ async def test_of_many_requests_at_once_a_few_begin_in_a_round_and_the_health_is
     assert answered.count("/healthz") == 1 and answered.count("/v1/nothing") <= 4
     await asyncio.gather(*asking)
     assert answered.count("/v1/nothing") == 40
+
+
+async def test_the_declarations_of_the_tools_are_measured_once_however_often_the_rest_of_the_prompt_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[int] = []
+    measure = PromptFrame.tool_size
+
+    def noted(frame: PromptFrame, counter: TokenCounter) -> PromptSize:
+        measured.append(len(frame.tools))
+        return measure(frame, counter)
+
+    monkeypatch.setattr(PromptFrame, "tool_size", noted)
+    async with run_app(tmp_path) as it:
+        meter = it.app.contexts.meter
+        _, before = meter.frame("main", "m")
+        await it.app.commands.run("/pins add The dog is called Flint.", "main")
+        frame, after = meter.frame("main", "m")
+        assert after.tokens > before.tokens and after == frame.size(meter.counter("m"))
+    assert len(measured) == 2, "once, and by this test"

@@ -7,13 +7,16 @@
 A thread looks at the loop's thread every few milliseconds; what it saw most often within a callback tells where that
 spent its time. An expression or other C code that keeps the interpreter is seen when it ends, in the function that
 called it. What another thread does with the interpreter counts as well: a callback that waits for it takes longer
-than the processor time it needs, and `beside` tells where the other threads were.
+than the processor time it needs, and `beside` tells where the other threads were. A garbage collection in any thread,
+which keeps the interpreter, is noted as a hold of its own, and so is a round of the loop: all callbacks that were ready
+together, after which it looks at its sockets again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import asyncio.events
+import gc
 import os
 import sys
 import threading
@@ -28,6 +31,7 @@ from typing import Any, Self
 _LOOK_SECONDS = 0.004
 _ROOT = Path(__file__).parents[2]
 _Run = Callable[[asyncio.Handle], None]
+ROUND = "a round of the loop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,12 @@ class LoopHolds:
 
     def __init__(self, least: float = 0.02, told: Callable[[Hold], None] | None = None) -> None:
         self.holds: list[Hold] = []
+        self.rounds: list[Hold] = []
         self._least = least
         self._told = told
         self._thread = threading.get_ident()
         self._began = 0.0
+        self._collecting = 0.0, 0.0
         self._seen: Counter[tuple[str, ...]] = Counter()
         self._beside: Counter[tuple[str, ...]] = Counter()
         self._closed = threading.Event()
@@ -97,7 +103,22 @@ class LoopHolds:
                     waited = max(0.0, holds._starved() - starved)
                     holds._note(Hold(began, seconds, time.thread_time() - used, waited, *holds._places()))
 
+        def timed_round(loop: asyncio.BaseEventLoop) -> None:
+            if threading.get_ident() != holds._thread:
+                return round_(loop)
+            began, used = time.monotonic(), time.thread_time()
+            try:
+                round_(loop)
+            finally:
+                # Its time by the clock has the loop's sleep in it.
+                if (processor := time.thread_time() - used) >= holds._least:
+                    holds._note(Hold(began, processor, processor, 0.0, (ROUND,)), holds.rounds)
+
+        round_ = asyncio.BaseEventLoop._run_once  # type: ignore[attr-defined]
+        self._round = round_
         _replace_run(timed)
+        asyncio.BaseEventLoop._run_once = timed_round  # type: ignore[attr-defined]
+        gc.callbacks.append(self._collection)
         self._watcher.start()
         return self
 
@@ -105,6 +126,8 @@ class LoopHolds:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _replace_run(self._run)
+        asyncio.BaseEventLoop._run_once = self._round  # type: ignore[attr-defined]
+        gc.callbacks.remove(self._collection)
         self._closed.set()
         self._watcher.join()
         if self._schedule is not None:
@@ -112,12 +135,21 @@ class LoopHolds:
             # The callback that closes it is not at its end, and the number is soon another file's.
             self._schedule = None
 
+    def _collection(self, phase: str, about: dict[str, int]) -> None:
+        if phase == "start":
+            self._collecting = time.monotonic(), time.thread_time()
+            return
+        (began, used), self._collecting = self._collecting, (0.0, 0.0)
+        if began and (seconds := time.monotonic() - began) >= self._least:
+            where = f"garbage collection of generation {about['generation']} in {threading.current_thread().name}"
+            self._note(Hold(began, seconds, time.thread_time() - used, 0.0, (where,)))
+
     def _starved(self) -> float:
         """How long this thread has waited for a processor, in seconds; 0 where nobody counts that."""
         return int(os.pread(self._schedule, 100, 0).split()[1]) / 1e9 if self._schedule is not None else 0.0
 
-    def _note(self, hold: Hold) -> None:
-        self.holds.append(hold)
+    def _note(self, hold: Hold, among: list[Hold] | None = None) -> None:
+        (self.holds if among is None else among).append(hold)
         if self._told is not None:
             self._told(hold)
 

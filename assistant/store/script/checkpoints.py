@@ -61,17 +61,21 @@ def list_checkpoints(db: Database, session: str, state: str | None, after: int) 
     return db.read_all(read_checkpoint_row, f"SELECT * FROM checkpoints WHERE {where}", (session, after, state))
 
 
-def list_live_checkpoint_rows(db: Database, row_key: tuple[str, int]) -> list[Row]:
+def list_live_checkpoint_rows(db: Database, row_key: tuple[str, int], columns: str = "*") -> list[Row]:
     """Return the live checkpoints of a generation (`Session.row_key`), oldest range first."""
     return db.rows(
-        "SELECT * FROM checkpoints WHERE session_id = ? AND generation = ? AND state = 'live' ORDER BY from_seq",
+        f"SELECT {columns} FROM checkpoints WHERE session_id = ? AND generation = ? AND state = 'live'"
+        " ORDER BY from_seq",
         row_key,
     )
 
 
 def require_adjacent_checkpoints(db: Database, session: Session, checkpoint_ids: Sequence[int]) -> list[Row]:
-    """Return adjacent live checkpoints, oldest first. Raises `CorruptStore` if they are not adjacent."""
-    rows = list_live_checkpoint_rows(db, session.row_key)
+    """Return ids and ranges of adjacent live checkpoints, oldest first. Raises `CorruptStore` if they are not
+    adjacent."""
+    # An import leaves thousands.
+    columns = "id, from_message_id, to_message_id, from_seq, to_seq"
+    rows = list_live_checkpoint_rows(db, session.row_key, columns) if checkpoint_ids else []
     wanted = {*checkpoint_ids}
     places = [place for place, row in enumerate(rows) if row["id"] in wanted]
     adjacent = not places or places == list(range(places[0], places[-1] + 1))
@@ -176,8 +180,11 @@ def update_checkpoint(db: Database, checkpoint_id: int, **columns: Any) -> None:
 
 
 def set_checkpoint_state(db: Database, checkpoint_ids: Sequence[int], state: CheckpointState) -> None:
-    for checkpoint_id in checkpoint_ids:
-        update_checkpoint(db, checkpoint_id, state=state)
+    """Within a transaction."""
+    db.execute(
+        "UPDATE checkpoints SET state = ? WHERE id IN (SELECT value FROM json_each(?))",
+        (state, dump_json(list(checkpoint_ids))),
+    )
 
 
 def fail_checkpoint(db: Database, checkpoint_id: int, note: str) -> None:

@@ -134,7 +134,7 @@ def _date_prefix(
     db: Database, session: Session, prefix: Sequence[CountedMessage], now: datetime
 ) -> list[CountedMessage]:
     """Return the new prefix with dates; its summary names the live checkpoints."""
-    live = [row["id"] for row in list_live_checkpoint_rows(db, session.row_key)]
+    live = [row["id"] for row in list_live_checkpoint_rows(db, session.row_key, "id")]
     dated = []
     for row in prefix:
         message = row.message if row.message.ts is not None else replace(row.message, ts=now)

@@ -1,0 +1,110 @@
+"""Accepts connections and begins to serve a few of them per round of the event loop; health checks are answered at
+once.
+
+To begin to serve a connection, read its request and call the application takes a millisecond or two and several rounds.
+If hundreds connect at the same moment, whoever comes last waits for all others. So connections are accepted at once,
+which is quick, and looked at: one that has already asked for the health is answered, and the others wait here, in their
+order. Over TLS nobody can tell who asks for what.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.types import ASGIApp
+
+from assistant.core.logger import get_logger
+from assistant.core.pacing import Pacer
+from assistant.web.short_request import answer_short_request, peek_short_request
+
+log = get_logger()
+
+HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
+# At most so many of each kind are begun per round: a client that has already sent its request is answered before enough
+# others arrive to displace it.
+_BEGUN_IN_A_ROUND = 8
+# Where the process has no file left for another connection.
+_RETRY_SECONDS = 1.0
+
+# Serves a connection; the address is the system's. Raises `OSError`.
+BeginServing = Callable[[socket.socket, Any], Awaitable[object]]
+
+
+class Entrance:
+    """Accepts the connections of a listening socket from `open` to `close`."""
+
+    def __init__(
+        self, listening: socket.socket, begin: BeginServing, health_app: ASGIApp | None, max_waiting: int
+    ) -> None:
+        """`health_app` answers health checks at once; None where everything is encrypted. Beyond `max_waiting`,
+        connections wait in the system's queue."""
+        self._listening = listening
+        self._begin = begin
+        self._health_app = health_app
+        self._max_waiting = max_waiting
+        self._health, self._others = Pacer(_BEGUN_IN_A_ROUND), Pacer(_BEGUN_IN_A_ROUND)
+        self._waiting: set[socket.socket] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_accepting = False
+
+    def open(self) -> None:
+        if not self._is_accepting and self._listening.fileno() != -1:
+            self._is_accepting = True
+            asyncio.get_running_loop().add_reader(self._listening.fileno(), self._accept)
+
+    def close(self) -> None:
+        """Stop accepting, and close the listening socket and the connections that wait."""
+        self._pause()
+        self._listening.close()
+        for task in self._tasks:
+            task.cancel()
+        while self._waiting:
+            self._waiting.pop().close()
+
+    def _pause(self) -> None:
+        if self._is_accepting:
+            self._is_accepting = False
+            asyncio.get_running_loop().remove_reader(self._listening.fileno())
+
+    def _accept(self) -> None:
+        while len(self._waiting) < self._max_waiting:
+            try:
+                connection, address = self._listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                log.error("no connection can be accepted for now", error=str(error))
+                self._pause()
+                asyncio.get_running_loop().call_later(_RETRY_SECONDS, self.open)
+                return
+            connection.setblocking(False)
+            self._waiting.add(connection)
+            task = asyncio.create_task(self._serve(connection, address), name="connection")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        self._pause()
+
+    async def _serve(self, connection: socket.socket, address: Any) -> None:
+        asked = await self._peek_health_check(connection)
+        await (self._health if asked else self._others).wait()
+        self._waiting.discard(connection)
+        self.open()
+        with contextlib.suppress(OSError):
+            if asked and self._health_app is not None:
+                await answer_short_request(self._health_app, connection, address, asked)
+            else:
+                await self._begin(connection, address)
+
+    async def _peek_health_check(self, connection: socket.socket) -> bytes:
+        """Return a health check that was sent, "" if none. A client sends it right after it connected, so it is looked
+        for again a round later."""
+        for _ in range(2 if self._health_app is not None else 0):
+            with contextlib.suppress(ConnectionError):
+                if (sent := peek_short_request(connection, HEALTH_PATHS)) is not None:
+                    return sent
+            await asyncio.sleep(0)
+        return b""
