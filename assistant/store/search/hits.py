@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from sqlite3 import Row
 
 from assistant.core.dataclass import dataclass
@@ -76,7 +75,12 @@ class HitMaker:
             text=excerpt.text,
             score=hit.score,
             location=self._log_place(row["session"], LogByteRange(row["byte_start"], row["byte_end"])),
-            quality=replace(fit, likeness=hit.similarity, nearby=hit.nearby, names_unknown=self._names_unknown),
+            quality=MatchQuality(
+                *(fit.words, fit.chance, fit.share, fit.rarity, fit.surprise),
+                likeness=hit.similarity,
+                nearby=hit.nearby,
+                names_unknown=self._names_unknown,
+            ),
         )
 
     def _words_of(self, speaker: str) -> frozenset[int]:
@@ -147,7 +151,7 @@ def _read_windows(read_piece: ReadPiece, row: Row) -> Iterator[str]:
 def _parsed(line: bytes, message_id: int) -> RecordText | None:
     try:
         header, _, body = split_line(line)
-        raw = json.loads(body)
+        raw = json.loads(body.decode())
     except ValueError:
         return None
     if b',"id":%d,' % message_id not in header:
