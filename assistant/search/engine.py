@@ -34,7 +34,7 @@ from assistant.search.dtypes import (
 from assistant.search.embedding_cache import EmbeddingCache
 from assistant.search.index import SearchIndex
 from assistant.search.index_values import IndexStore, SearchExplanation, SearchFilter, SourceHit
-from assistant.search.likeness import QuestionVectors, measure_likeness
+from assistant.search.likeness import QuestionVectors, measure_likeness, rank_apart
 from assistant.search.query import FindStems, ParsedQuestion, SearchLimits, parse_question
 from assistant.search.scoring import (
     NEIGHBOUR_REACH,
@@ -50,6 +50,8 @@ from assistant.search.vocabulary import normalise_rows
 # Minimum cosine for a hit by meaning alone: without a word of the question in or near it; if none of the words is
 # known; or if everything is a candidate. Unknown words without a question may not be words at all.
 _LIKE_ALONE, _LIKE_ALONE_UNSAID = 0.1, 0.2
+# Of so many of the best, those that say the same as a better one come later.
+_PUT_APART = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class SearchEngine:
             # Embeddings are unreliable for scripts without spaces, whose words are found in pieces.
             least = _LIKE_ALONE if has_words.any() or asks_for_something(question) else _LIKE_ALONE_UNSAID
             like_enough = has_words | ((likeness >= least) & (not asked.is_spaceless))
-        return self._ranked(asked.candidates, scores, likeness, like_enough, limit)
+        return self._ranked(asked, scores, likeness, like_enough, limit)
 
     def prepare(self, question: str, where: SearchFilter) -> PreparedSearch | None:
         """Return what to score; None if nothing. Raises `StoreError`."""
@@ -322,25 +324,38 @@ class SearchEngine:
         return math.log(1 + (max(self.index.source_count - sources, 0) + 0.5) / (sources + 0.5))
 
     def _ranked(
-        self, candidates: Ints, scores: CandidateScores, likeness: Floats, like_enough: Bools, limit: int
+        self, asked: PreparedSearch, scores: CandidateScores, likeness: Floats, like_enough: Bools, limit: int
     ) -> list[SourceHit]:
         order = np.argsort(-scores.total, kind="stable")
         order = order[like_enough[order]]
-        sources = self.index.units.rows_of(candidates)["source"][order].tolist()
+        sources = self.index.units.rows_of(asked.candidates)["source"][order].tolist()
         first: dict[int, int] = {}  # where each source comes first
         for place, source in enumerate(sources):
             if source not in first:
                 first[source] = place
-                if len(first) == limit:
+                if len(first) == max(limit, _PUT_APART):
                     break
         chosen = order[list(first.values())]
+        ranked = self._put_apart(asked.table, chosen, scores.total[chosen].tolist())[:limit]
+        chosen, sources = chosen[[place for place, _ in ranked]], list(first)
         values = np.stack(list(scores.parts.values()))[:, chosen].T.tolist()
         parts = [{name: value for name, value in zip(scores.parts, of_one, strict=True) if value} for of_one in values]
         columns = (column[chosen].tolist() for column in (scores.total, likeness, scores.nearby))
-        return [
-            SourceHit(source, score, like, of_one, nearby)
-            for source, of_one, score, like, nearby in zip(first, parts, *columns, strict=True)
-        ]
+        hits = []
+        for (place, score), of_one, total, like, nearby in zip(ranked, parts, *columns, strict=True):
+            if score < total:
+                of_one["like a better one"] = score - total
+            hits.append(SourceHit(sources[place], score, like, of_one, nearby))
+        return hits
+
+    def _put_apart(self, table: CandidateTable, chosen: Ints, totals: list[float]) -> list[tuple[int, float]]:
+        """Return the places of the best units with their scores, best first. Memories are near each other in meaning
+        without saying the same, and were told apart when they were made."""
+        ranked = list(enumerate(totals))
+        if len(ranked) < 2 or not self.index.units.has_neighbours:
+            return ranked
+        units = table.around[NEIGHBOUR_REACH][chosen[:_PUT_APART]]
+        return rank_apart(totals[:_PUT_APART], table.likeness.among(units)) + ranked[_PUT_APART:]
 
 
 def _scores(asked: PreparedSearch) -> CandidateScores:

@@ -3,12 +3,17 @@ which carries no information."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from heapq import heappop, heappush
+
 import numpy as np
 
 from assistant.core.dataclass import dataclass
 from assistant.search.dtypes import VECTOR_SCALE, ByteVectors, Floats, Ints
 
 _MULTIPLIED_AT_ONCE = 512
+# A cosine: what messages of the same subject have, too.
+_ALIKE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,36 @@ class UnitLikeness:
         [products] = _multiply(self.rows[units], direction[None])
         likeness: Floats = (products - float(self.mean @ direction)) / self.lengths[units]
         return likeness
+
+    def among(self, units: Ints) -> Floats:
+        """Return (n, n) how similar n units are to each other; places among the m."""
+        vectors = (self.rows[units].astype(np.float32) / np.float32(VECTOR_SCALE) - self.mean) / self.lengths[units, None]
+        likeness: Floats = vectors @ vectors.T
+        return likeness
+
+
+def rank_apart(totals: Sequence[float], likeness: Floats) -> list[tuple[int, float]]:
+    """Return the places of these scores, which fall, in a new order with new scores: what is like something that ranks
+    before it loses as much as it is more than a bit like that, so that not all of the first say the same. None falls
+    below the last."""
+    alike: dict[int, list[tuple[int, float]]] = {}
+    for one, other in np.argwhere(np.triu(likeness, 1) > _ALIKE).tolist():
+        loss = float(likeness[one, other]) - _ALIKE
+        alike.setdefault(one, []).append((other, loss))
+        alike.setdefault(other, []).append((one, loss))
+    losses = [0.0] * len(totals)
+    waiting = [(-total, place) for place, total in enumerate(totals)]  # a heap
+    ranked = []
+    while waiting:
+        negative, place = heappop(waiting)
+        total = max(totals[place] - losses[place], totals[-1])
+        if total < -negative:
+            heappush(waiting, (-total, place))
+            continue
+        ranked.append((place, total))
+        for other, loss in alike.get(place, ()):
+            losses[other] = max(losses[other], loss)
+    return ranked
 
 
 def measure_likeness(rows: ByteVectors, mean: Floats, question: QuestionVectors) -> UnitLikeness:

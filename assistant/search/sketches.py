@@ -33,7 +33,10 @@ def differing_bits(sketches: Sketches, vector: Floats) -> NDArray[np.uint8]:
     (wanted, *others) = (word for (word,) in sketches_of(vector[None, :]))
     differing: NDArray[np.uint8] = np.bitwise_count(sketches[0] ^ wanted)
     for place, other in enumerate(others, 1):
-        differing += np.minimum(np.bitwise_count(sketches[place] ^ other), FARTHEST - 64 * place)
+        count = np.bitwise_count(sketches[place] ^ other)
+        if (most := FARTHEST - 64 * place) < 64:
+            np.minimum(count, most, out=count)
+        differing += count
     return differing
 
 

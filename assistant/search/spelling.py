@@ -8,9 +8,9 @@ and only used to choose among known words.
 from __future__ import annotations
 
 import difflib
+import re
 from array import array
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 
 from assistant.core.text import fold_text, lazy_regex
 
@@ -36,7 +36,7 @@ _SOUNDS = (
     (lazy_regex(r"(?<=\w)y"), "i"),
     (lazy_regex(r"h"), ""),
     (lazy_regex(r"(\w)\1+"), r"\1"),
-    (lazy_regex(r"(?<=\w\w\w)e?s?\Z"), ""),
+    (lazy_regex(r"(?<=\w\w\w)e?s?$", re.MULTILINE), ""),
 )
 
 
@@ -46,13 +46,29 @@ _FIRST_VOWELS = lazy_regex(r"[aeiouyäöü]+")
 _BEGINNINGS = {letter: group[0] for group in ("ckqsxz", "bvwfp", "jgyl", "aeiou") for letter in group}
 
 
-@lru_cache(maxsize=65536)
+_SOUNDS_KEPT = 65_536
+_sounds: dict[str, str] = {}
+
+
 def sound_of(word: str) -> str:
     """Return approximately how a word sounds, in any of the four languages."""
-    sound = fold_text(word)
-    for pattern, written in _SOUNDS:
-        sound = pattern.sub(written, sound)
-    return sound
+    return sounds_of([word])[0]
+
+
+def sounds_of(words: Sequence[str]) -> list[str]:
+    """Return how each of these words of letters sounds: many together take much less time than one by one."""
+    if len(_sounds) > _SOUNDS_KEPT:
+        _sounds.clear()
+    sounds = {word: _sounds.get(word) for word in words}
+    missing = [word for word, sound in sounds.items() if sound is None]
+    if missing:
+        joined = fold_text("\n".join(missing))
+        for pattern, written in _SOUNDS:
+            joined = pattern.sub(written, joined)
+        made = dict(zip(missing, joined.split("\n"), strict=True))
+        _sounds.update(made)
+        sounds |= made
+    return [sounds[word] or "" for word in words]
 
 
 class KnownWords:
@@ -71,12 +87,15 @@ class KnownWords:
         if not _may_be_slip(word):
             return []
         own, letters, beginning = sound_of(word), _letters(word), _beginning(word)
-        alike = [
+        others = [
             other
             for length in range(len(word) - 2, len(word) + 3)
             if (group := self._groups.get((beginning, length))) is not None
             for other in group.with_letters(letters)
-            if _is_alike(word, own, other)
+            if _may_be_slip(other)
+        ]
+        alike = [
+            other for other, sound in zip(others, sounds_of(others), strict=True) if _is_alike(word, own, other, sound)
         ]
         alike.sort(key=lambda other: (difflib.SequenceMatcher(None, word, other).ratio(), other), reverse=True)
         return alike[:most]
@@ -124,10 +143,8 @@ def _may_be_slip(word: str) -> bool:
     return len(word) >= _SHORTEST and word.isalpha()
 
 
-def _is_alike(word: str, own: str, other: str) -> bool:
-    if not _may_be_slip(other):
-        return False
-    sound = sound_of(other)
+def _is_alike(word: str, own: str, other: str, sound: str) -> bool:
+    """`own` and `sound`: how they sound."""
     if own == sound:
         return len(own) >= _SHORTEST_SOUND
     if min(len(word), len(other)) < _SHORTEST_SLIP or _has_other_vowel(word, other):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.search.spelling import nearest_word
+from assistant.search import spelling
+from assistant.search.spelling import nearest_word, sound_of, sounds_of
 
 KNOWN = (
     "spare",
@@ -52,3 +53,11 @@ def test_swapped_and_later_vowels_are_slips(written: str, meant: str) -> None:
 @pytest.mark.parametrize("written", ["pat", "stove", "emma", "spare7", "telephone", ""])
 def test_another_word_is_none_of_the_known_ones(written: str) -> None:
     assert nearest_word(written, KNOWN) == ""
+
+
+def test_many_words_sound_as_each_of_them_alone() -> None:
+    words = [*KNOWN, "yes", "easy", "straße", "hh", "sees", "éclair", "class", "cc", "ice", "eyes"]
+    alone = [sound_of(word) for word in words]
+    spelling._sounds.clear()
+    assert sounds_of(words) == alone
+    assert (sound_of("sees"), sound_of("boxes"), sound_of("phones")) == ("sis", "box", "fon")

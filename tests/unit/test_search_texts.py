@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -126,6 +126,27 @@ def test_a_word_between_spaceless_characters_stands_by_itself() -> None:
         (3, 8),
         (21, 26),
     ]
+    stems.close()
+
+
+def test_the_words_of_many_texts_are_stemmed_at_once() -> None:
+    stems, asked = Stemmer(), []
+
+    def stem_words(words: Iterable[str]) -> dict[str, str]:
+        asked.append(set(words))
+        return stems.stem_words(asked[-1])
+
+    matcher = WordMatcher(query_words("phones kayak"), stem_words)
+    texts = ["a phone", "nothing", "phoned, phonetics and kayaks", "phone"]
+    spots = matcher.find_spots_of(texts)
+    assert [[(spot.start, spot.word) for spot in of_text] for of_text in spots] == [
+        [(2, 0)],
+        [],
+        [(0, 0), (22, 1)],
+        [(0, 0)],
+    ]
+    assert asked[1:] == [{"phone", "phoned", "phonetics", "kayaks"}]
+    assert [matcher.find_spots(text) for text in texts] == spots
     stems.close()
 
 

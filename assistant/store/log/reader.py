@@ -11,6 +11,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -30,6 +31,7 @@ _HEADER = 1 << 10
 _BUFFER = 1 << 20
 
 
+@lru_cache(maxsize=_MOST_PATHS)
 def session_folder_name(session: str) -> str:
     """Return the directory name of a session: percent-encoded, so that no key leaves the log directory; capitals too,
     since some file systems ignore case. Very long keys end in a hash."""
@@ -110,10 +112,11 @@ class LogFiles:
     def read_piece(self, session: str, start: int, size: int) -> bytes:
         """Return at most `size` bytes; empty if the log is missing."""
         try:
-            with _read_errors(self.path(session)):
-                return os.pread(self._descriptor(session), size, start)
-        except CorruptStore:
+            return os.pread(self._descriptor(session), size, start)
+        except FileNotFoundError:
             return b""
+        except OSError as error:
+            raise _unreadable(self.path(session), error) from error
 
     def read_header(self, session: str, span: LogByteRange) -> bytes:
         """Return the header of the record at `span`, without its closing brace; reads only the beginning of a long
@@ -177,7 +180,11 @@ def _read_errors(path: Path) -> Iterator[None]:
     except FileNotFoundError as error:
         raise CorruptStore(f"{path} is missing. Nothing was changed; run `assistant verify`.") from error
     except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path} cannot be read: {error.strerror}. Nothing was changed.")
 
 
 def _parse_line(path: Path, line: bytes, start: int) -> LogRecord:

@@ -5,8 +5,7 @@
   the log keeps them. An edited message is found by its newest text, a deleted one not at all; by id, both are returned
   with their change. Erased messages have no text and are never found.
 - A message is found as soon as its commit is done: nothing is cached.
-- Text is only read from the message log, so quotes are verbatim. At most one window of a long record is in memory at a
-  time; a record that cannot be read is omitted and reported by `assistant verify`.
+- Text is only read from the message log (`hits`), so quotes are verbatim.
 
 A `StoredHistory` has its own connection and a lock: it may be called from any thread. Reads never wait for a search. A
 search first indexes new messages, and reads on in huge ones, so it should not run in the event loop.
@@ -15,35 +14,26 @@ search first indexes new messages, and reads on in huge ones, so it should not r
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from sqlite3 import Row
 from threading import Lock
 
-from assistant.core.dataclass import dataclass
 from assistant.core.messages import LogByteRange, Role
 from assistant.core.records import LogRecord, SearchHit
 from assistant.search.finder import SourceFinder
-from assistant.search.index_values import SearchFilter, SourceHit
+from assistant.search.index_values import SearchFilter
 from assistant.search.match import (
-    EXCERPT_CHARACTERS,
-    Excerpt,
-    PreparedQuery,
-    WordSpot,
-    best_passage,
-    make_excerpt,
     prepare_query,
 )
 from assistant.search.query import find_names, query_words
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
-from assistant.store.rows import parse_time
 from assistant.store.script.index import IS_READABLE, current_contents, list_logged_changes
+from assistant.store.search.hits import HitMaker
 
 MAX_RECORDS_PER_READ = 1_000
 """The most records that one call of `read_span` or `recent` returns."""
@@ -54,15 +44,6 @@ MAX_BYTES_PER_READ = 64 * 1024 * 1024
 _SPARE = 8
 _MAX_QUERY = 4_000
 _NEWEST = (1 << 63) - 1
-_LONGEST_LINE = 64 * 1024
-# Searched at once: takes some milliseconds.
-_WINDOW = 64 * 1024
-_DEEPEST = 4 * 1024 * 1024
-_CONTENT = b'"content":"'
-_STRING = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
-ReadPiece = Callable[[str, int, int], bytes]
-"""Reads (session, start, size) of a log."""
-
 _COLUMNS = "id, session, generation, kind, role, seq, ts, byte_start, byte_end"
 _SELECT = f"SELECT {_COLUMNS} FROM messages"
 
@@ -107,17 +88,12 @@ class StoredHistory:
         prepared = prepare_query(self._finder, words)
         with self._lock:
             rows = self._visible_rows([hit.source for hit in hits_of_index], where)
-        texts = (
-            (hit, rows[hit.source], _read_text(self._read_piece, rows[hit.source]))
-            for hit in hits_of_index
-            if hit.source in rows
-        )
-        said = ((hit, row, text) for hit, row, text in texts if text is not None and text.text.strip())
         names = find_names(query)
         names_unknown = any(
             word.text in names and not idf for word, idf in zip(words, prepared.significance.idf, strict=True)
         )
-        return [self._hit(row, hit, text, prepared, names_unknown) for hit, row, text in islice(said, limit)]
+        maker = HitMaker(self._read_piece, self._files.log_place, prepared, names_unknown=names_unknown)
+        return maker.make_hits([(rows[hit.source], hit) for hit in hits_of_index if hit.source in rows], limit)
 
     def _visible_rows(self, sources: list[int], where: SearchFilter) -> dict[int, Row]:
         """Return the messages the search may return, by the record with their newest text. Unlike the index, which
@@ -134,50 +110,9 @@ class StoredHistory:
         )
         return {row["source"]: row for row in rows}
 
-    def _hit(
-        self, row: Row, hit: SourceHit, record: RecordText, query: PreparedQuery, names_unknown: bool
-    ) -> SearchHit:
-        excerpt = self._excerpt(row, record, query)
-        speaker = record.speaker if row["role"] != "tool" else None
-        named = query.matcher.words_in(speaker) if speaker else frozenset[int]()
-        fit = query.significance.measure_fit(excerpt.words | named)
-        return SearchHit(
-            message_id=row["id"],
-            session=row["session"],
-            generation=row["generation"],
-            role=row["role"],
-            name=record.speaker,
-            ts=parse_time(row["ts"]),
-            text=excerpt.text,
-            score=hit.score,
-            location=self._files.log_place(row["session"], LogByteRange(row["byte_start"], row["byte_end"])),
-            quality=replace(fit, likeness=hit.similarity, nearby=hit.nearby, names_unknown=names_unknown),
-        )
-
     def _read_piece(self, session: str, start: int, size: int) -> bytes:
         with self._lock:
             return self._files.read_piece(session, start, size)
-
-    def _excerpt(self, row: Row, record: RecordText, query: PreparedQuery) -> Excerpt:
-        """Return the part of the message that matches most of the question."""
-        spots = query.matcher.find_spots(record.text)
-        if record.is_complete:
-            return make_excerpt(record.text, spots, query.significance.idf)
-        return self._excerpt_of_windows(row, record, spots, query)
-
-    def _excerpt_of_windows(self, row: Row, record: RecordText, spots: list[WordSpot], query: PreparedQuery) -> Excerpt:
-        """Return the best part of a message read in windows, from the first that matches everything; `record` is its
-        beginning."""
-        idf = query.significance.idf
-        best = (best_passage(spots, idf, EXCERPT_CHARACTERS)[0], record.text, spots)
-        for text in _read_windows(self._read_piece, row):
-            if best[0] >= sum(idf):
-                break
-            spots = query.matcher.find_spots(text)
-            worth = best_passage(spots, idf, EXCERPT_CHARACTERS)[0]
-            if worth > best[0]:
-                best = (worth, text, spots)
-        return make_excerpt(best[1], best[2], idf)
 
     # ------------------------------------------------------------------------------------------------------ reading
 
@@ -278,89 +213,3 @@ def _within_bytes(rows: Sequence[Row]) -> list[Row]:
             break
         first.append(row)
     return first
-
-
-# ------------------------------------------------------------------------------------------------------------- texts
-
-
-@dataclass(frozen=True, slots=True)
-class RecordText:
-    """The text of a record."""
-
-    text: str  # its content, or the names of its attachments if it has none
-    speaker: str | None
-    is_complete: bool = True  # False: the beginning of the content
-
-
-def _read_text(read_piece: ReadPiece, row: Row) -> RecordText | None:
-    """Return the text of a record; None if it cannot be read."""
-    length = row["byte_end"] - row["byte_start"]
-    line = read_piece(row["session"], row["byte_start"], min(length, _LONGEST_LINE))
-    return _beginning(line) if length > _LONGEST_LINE else _parsed(line, row["source"])
-
-
-def _read_windows(read_piece: ReadPiece, row: Row) -> Iterator[str]:
-    """Yield the content of one record in pieces: its first 4 MB, then its end."""
-    session, start, end = row["session"], row["byte_start"], row["byte_end"]
-    place = read_piece(session, start, min(_LONGEST_LINE, end - start)).find(_CONTENT)
-    if place < 0:
-        return
-    at = start + place + len(_CONTENT)
-    while at < min(end, start + _DEEPEST):
-        text, used, closed = _string(read_piece(session, at, min(_WINDOW, end - at)))
-        yield text
-        if closed or not used:
-            return
-        at += used
-    if at < end:
-        tail = read_piece(session, max(at, end - _WINDOW), _WINDOW)
-        yield _string(tail[tail.find(b" ") + 1 :])[0]
-
-
-def _parsed(line: bytes, message_id: int) -> RecordText | None:
-    try:
-        raw = json.loads(line)
-    except ValueError:
-        return None
-    if raw.get("id") != message_id:
-        return None
-    names = ", ".join(media.get("name", "") for media in raw.get("media", ()))
-    return RecordText(raw["content"] if raw["content"].strip() else names, raw.get("name"))
-
-
-def _beginning(head: bytes) -> RecordText | None:
-    place = head.find(_CONTENT)
-    if place < 0:
-        return None
-    text, _, closed = _string(head[place + len(_CONTENT) :])
-    return RecordText(text, None, is_complete=closed)
-
-
-def _string(piece: bytes) -> tuple[str, int, bool]:
-    """Decode the JSON string that continues in `piece`; return (text, bytes used, whether the string ended). A
-    character or escape cut at the end is left for the next piece."""
-    match = _STRING.match(piece)
-    used = match.end() if match else 0
-    closed = used < len(piece) and piece[used : used + 1] == b'"'
-    raw = piece[:used]
-    if not closed:
-        raw = raw[: len(raw) - _cut(raw)]
-    text = raw.decode("utf-8", "replace")
-    try:
-        return json.loads(f'"{text}"', strict=False), len(raw), closed
-    except ValueError:
-        return text, len(raw), closed
-
-
-def _cut(raw: bytes) -> int:
-    r"""Return how many bytes at the end are an incomplete UTF-8 character or \u escape."""
-    escape = raw.rfind(b"\\u", max(0, len(raw) - 5))
-    if escape >= 0:
-        return len(raw) - escape
-    for back in range(1, min(4, len(raw)) + 1):
-        byte = raw[-back]
-        if byte >= 0xC0:
-            return back if back < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4) else 0
-        if byte < 0x80:
-            return 0
-    return 0
