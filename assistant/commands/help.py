@@ -24,7 +24,7 @@ KEYS = """Keys in a terminal:
 - **Ctrl-C** clears the line; on an empty line it stops the answer that is being written.
 - **Ctrl-D** on an empty line, `exit`, `quit` or `bye` leave. What was said is kept."""
 
-_OF_A_SHELL = (" --json", " --session", " | ", " > ")
+_OF_A_SHELL = (" --json", " --session", " --yes", " | ", " > ")
 
 
 @dataclass(frozen=True, slots=True)

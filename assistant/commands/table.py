@@ -20,6 +20,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import click
@@ -204,7 +205,8 @@ class ParsedCommand:
 
 class CommandGroup(click.Group):
     """Commands of one subject. Called bare it does what its `list` does; words that are none of its commands go to
-    `default`, where it has one, and so do words that begin like a command and are `is_free_text`."""
+    `default`, where it has one, and so do words that begin like a command and are `is_free_text`. `other_names`: what
+    people call its commands, where a number follows."""
 
     command_class = TableCommand
 
@@ -213,12 +215,14 @@ class CommandGroup(click.Group):
         *args: Any,
         default: str = "",
         is_free_text: Callable[[Sequence[str]], bool] = lambda words: False,
+        other_names: Mapping[str, str] = MappingProxyType({}),
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
         self.help = with_examples(self.help)
         self.default = default
         self.is_free_text = is_free_text
+        self.other_names = other_names
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the name of the command that is implied before the words, as the class says. Raises `click.UsageError` if
@@ -230,7 +234,7 @@ class CommandGroup(click.Group):
         start = next((n for n, word in enumerate(args) if word not in own_flags), len(args))
         implied = "" if start and args[0] in ctx.help_option_names else self._implied(args[start:])
         is_default = bool(implied) and implied == self.default
-        if is_default and args[start:] and (meant := find_mistyped(args[start], self.commands)):
+        if is_default and args[start:] and (meant := self._meant(args[start:])):
             either = f"Did you mean `{meant}`? If {args[start]!r} is part of the text, put {implied!r} before it."
             raise click.UsageError(either, ctx)
         return super().parse_args(ctx, [*args[:start], implied, *args[start:]] if implied else args)
@@ -247,6 +251,12 @@ class CommandGroup(click.Group):
             return self.default if takes_option else "list" if "list" in self.commands else ""
         return self.default if first not in self.commands or self.is_free_text(args) else ""
 
+    def _meant(self, words: Sequence[str]) -> str:
+        """The command that the words may mean although they do not name it; "" for none."""
+        has_number = len(words) > 1 and words[1].removeprefix("#").isdecimal()
+        named = self.other_names.get(words[0].lower(), "") if has_number else ""
+        return named or find_mistyped(words[0], self.commands)
+
     def _default_only_options(self) -> list[click.Parameter]:
         """Options that the default command has, and the list has not."""
         default, listing = self.commands.get(self.default), self.commands.get("list")
@@ -260,10 +270,15 @@ def parse_command(root: click.Group, argv: Sequence[str]) -> ParsedCommand:
         with root.make_context("", list(argv), obj=lambda parsed: parsed, help_option_names=[]) as ctx:
             parsed = root.invoke(ctx)
     except click.UsageError as error:
-        said = explain_wrong_value(error.format_message())
+        is_bare = isinstance(error, click.exceptions.NoArgsIsHelpError)
+        said = "It has commands of its own." if is_bare else explain_wrong_value(error.format_message())
         raise UsageError(f"{said} {_how(error)}Nothing was changed.".replace("  ", " ")) from None
     assert isinstance(parsed, ParsedCommand)
     return parsed
+
+
+class ShellOption(click.Option):
+    """An option that a conversation refuses, and that its help does not name."""
 
 
 def usage_line(command: click.Command, path: Sequence[str]) -> str:
@@ -275,7 +290,9 @@ def usage_line(command: click.Command, path: Sequence[str]) -> str:
     options = [
         f"[{option.opts[0]}{'' if option.is_flag else f' {option.metavar or _placeholder(option)}'}]"
         for option in command.params
-        if isinstance(option, click.Option) and option.name not in (_JSON, _SESSION) and not option.hidden
+        if isinstance(option, click.Option)
+        and option.name not in (_JSON, _SESSION)
+        and not (option.hidden or isinstance(option, ShellOption))
     ]
     return " ".join([f"/{' '.join(path)}", *pieces, *options])
 
