@@ -11,7 +11,8 @@ from datetime import UTC, tzinfo
 import click
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import Confirmation, ShellOption, TableCommand, words_argument
+from assistant.commands.table import Confirmation, TableCommand, words_argument
+from assistant.commands.usage_line import ShellOption
 from assistant.core.dataclass import dataclass
 from assistant.core.erasure import (
     MESSAGES_PLACE,

@@ -11,7 +11,8 @@ import click
 
 from assistant.commands.argv import ALIASES, expand_alias, rewrite_for_chat
 from assistant.commands.context import CommandContext, CommandEntry
-from assistant.commands.table import TableCommand, usage_line, words_argument
+from assistant.commands.table import TableCommand, words_argument
+from assistant.commands.usage_line import usage_line
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.permissions import ALL_ROLES

@@ -29,6 +29,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 from assistant.commands.argv import Token, explain_wrong_value, find_mistyped, find_option, join_words, with_examples
 from assistant.commands.completion import with_implied
 from assistant.commands.context import CommandContext, CommandStores
+from assistant.commands.usage_line import AS_JSON, SESSION_NAME, usage_line
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import NothingYet, UsageError
 from assistant.core.permissions import OWNER_ONLY
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 # A daemon that is alive answers at once.
 DEFAULT_MAX_SECONDS = 60.0
-_JSON, _SESSION, _PAGE = "as_json", "session_name", "page_number"
+_PAGE = "page_number"
 _PAGES = click.IntRange(1, 1_000_000)
 # Where a click context keeps the words of a command as they were typed.
 _TYPED = f"{__name__}.typed"
@@ -137,13 +138,13 @@ class TableCommand(click.Command):
         self._exit_code = exit_code
         self._confirm = confirm
         self._remark = remark
-        self.params.append(click.Option(["--json", _JSON], is_flag=True, help="Print JSON."))
+        self.params.append(click.Option(["--json", AS_JSON], is_flag=True, help="Print JSON."))
         if reads:
             about = "Of a long answer in a conversation, page N."
             self.params.append(click.Option(["--page", _PAGE], type=_PAGES, default=1, hidden=True, help=about))
         if with_session:
             self.params.append(
-                click.Option(["--session", _SESSION], metavar="NAME", help="The conversation that is meant (main).")
+                click.Option(["--session", SESSION_NAME], metavar="NAME", help="The conversation that is meant (main).")
             )
 
     @cached_property
@@ -277,30 +278,6 @@ def parse_command(root: click.Group, argv: Sequence[str]) -> ParsedCommand:
     return parsed
 
 
-class ShellOption(click.Option):
-    """An option that a conversation refuses, and that its help does not name."""
-
-
-def usage_line(command: click.Command, path: Sequence[str]) -> str:
-    """`/pins add TEXT`, with its options."""
-    context = click.Context(command, info_name="/" + " ".join(path))
-    pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
-    if isinstance(command, click.Group):
-        pieces = [f"[{' | '.join(command.commands)}]"]
-    options = [
-        f"[{option.opts[0]}{'' if option.is_flag else f' {option.metavar or _placeholder(option)}'}]"
-        for option in command.params
-        if isinstance(option, click.Option)
-        and option.name not in (_JSON, _SESSION)
-        and not (option.hidden or isinstance(option, ShellOption))
-    ]
-    return " ".join([f"/{' '.join(path)}", *pieces, *options])
-
-
-def _placeholder(option: click.Option) -> str:
-    return "N" if isinstance(option.type, click.types.IntParamType) else str(option.name).upper()
-
-
 def leaf_commands(root: click.Group) -> Iterable[tuple[tuple[str, ...], TableCommand]]:
     """Every command below `root`, with its path."""
     for name, command in root.commands.items():
@@ -404,7 +381,7 @@ def _join_phrases(command: click.Command, args: list[str]) -> list[str]:
 
 def _parsed(command: TableCommand, ctx: click.Context) -> ParsedCommand:
     params = dict(ctx.params)
-    as_json, session, page = bool(params.pop(_JSON, False)), params.pop(_SESSION, None), params.pop(_PAGE, 1)
+    as_json, session, page = bool(params.pop(AS_JSON, False)), params.pop(SESSION_NAME, None), params.pop(_PAGE, 1)
     path = ctx.command_path.removeprefix(ctx.find_root().info_name or "").split()
     named = None if session is None else session if ":" in session else parse_session_name(session)
     return ParsedCommand(command, tuple(path), params, as_json, named, page)
