@@ -19,7 +19,7 @@ class _Bars(RegexHighlighter):
     """Colours for what is drawn, where somebody looks at colours."""
 
     base_style = "usage."
-    highlights: ClassVar[list[str]] = [r"(?P<bar>[█▏▎▍▌▋▊▉]+)", r"(?P<rest>░+)", r"(?P<full>used up)$"]
+    highlights: ClassVar[list[str]] = [r"(?P<bar>[█▏▎▍▌▋▊▉]+)", r"(?P<rest>░+)", r"(?P<full>used up|too little left)$"]
 
 
 _COLOURS = Theme({"usage.bar": "cyan", "usage.rest": "bright_black", "usage.full": "bold red"})

@@ -96,6 +96,7 @@ _WORDS_OF_A_SENTENCE = 3
 _ALMOST_EQUAL = 0.8
 _ALIKE = 0.7
 _NO_INTEGER = re.compile(r"is not a valid integer(?: range)?")
+_TOO_MANY = re.compile(r"Got unexpected extra arguments? \((.*)\)", re.DOTALL)
 _COMMAND = re.compile(r"\s*/(?P<name>[^\W\d_]+)(?:@\w+)?[.,:;?!]*(?!\S)")
 _OPTION = re.compile(r"(?P<name>--[a-z][a-z-]*)(?:=.*)?", re.DOTALL)
 _NAMED = re.compile(r"`/(\w+)(?=[ `])")
@@ -176,7 +177,9 @@ def expand_alias(argv: Sequence[str]) -> list[str]:
 
 def explain_wrong_value(text: str) -> str:
     """The message of a command line that click refused, in the words of people."""
-    return _NO_INTEGER.sub("is not a whole number", text).replace("is not a valid float", "is not a number")
+    plain = _NO_INTEGER.sub("is not a whole number", text).replace("is not a valid float", "is not a number")
+    plain = _TOO_MANY.sub(r"It does not take '\1'", plain)
+    return plain if plain.endswith((".", "?")) else f"{plain}."
 
 
 def rewrite_for_shell(text: str) -> str:
@@ -208,12 +211,13 @@ def find_mistyped(word: str, names: Iterable[str]) -> str:
 
 
 def _slips(name: str) -> set[str]:
-    """How fingers miss a name; the first letter is mostly right."""
+    """How fingers miss a name, the first letter of which is mostly right; and the name of several."""
     places = range(1, len(name))
     return {
         *(name[:n] + name[n + 1 :] for n in places),
         *(name[:n] + name[n - 1] + name[n:] for n in (*places, len(name))),
         *(name[: n - 1] + name[n] + name[n - 1] + name[n + 1 :] for n in places),
+        f"{name}s",
     }
 
 

@@ -203,7 +203,7 @@ def add(context: CommandContext, words: str) -> Pin:
             f"Pins may take {services.pins_max_tokens} tokens together (compaction.pins_max_tokens), and this would be "
             "more. Nothing was changed; `/pins remove` makes room."
         )
-    message_id = message.id if message else None
+    message_id = _id_of_said(message) if message else None
     return context.stores.pins.add(context.session, context.scope, text, role, message_id, context.now)
 
 
@@ -229,7 +229,7 @@ def _message_to_pin(context: CommandContext, words: str) -> Message | None:
     if not number.isdecimal():
         return None
     shown = context.stores.conversation.load_view(context.session).messages
-    message = next((m for m in shown if int(number) in (m.id, m.metadata.get("carried_from"))), None)
+    message = next((m for m in shown if int(number) == _id_of_said(m)), None)
     if message is None:
         raise UsageError(
             f"Message #{number} is not in what the model currently sees. Nothing was changed; pin its words: /pin TEXT."
@@ -237,9 +237,15 @@ def _message_to_pin(context: CommandContext, words: str) -> Message | None:
     return message
 
 
+def _id_of_said(message: Message) -> int | None:
+    carried: int | None = message.metadata.get("carried_from", message.id)
+    return carried
+
+
 def _last_user_message(context: CommandContext) -> Message:
     messages = context.stores.conversation.load_view(context.session).messages
-    message = next((m for m in reversed(messages) if m.role == "user" and m.id is not None), None)
+    # A summary was said by nobody; what it kept word for word, and what a conversation took over, was.
+    message = next((m for m in reversed(messages) if m.role == "user" and _id_of_said(m) is not None), None)
     if message is None:
         raise NothingYet("Nothing has been said here yet.")
     return message

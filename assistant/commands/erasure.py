@@ -12,6 +12,7 @@ import click
 
 from assistant.commands.context import CommandContext
 from assistant.commands.table import Confirmation, TableCommand, words_argument
+from assistant.commands.usage_line import ShellOption
 from assistant.core.dataclass import dataclass
 from assistant.core.erasure import (
     MESSAGES_PLACE,
@@ -257,7 +258,7 @@ def _ask(report: ForgetReport) -> Confirmation | None:
     "--keep-message", is_flag=True, help="Of a memory: keep the message it came from, and learn nothing of it."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be erased, and erase nothing.")
-@click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option("--yes", cls=ShellOption, is_flag=True, help="Do it without asking.")
 @click.option("--code", hidden=True, help="Confirm what was shown with this code.")
 async def forget(
     context: CommandContext,

@@ -172,7 +172,7 @@ def _last_exchange(context: CommandContext) -> Sequence[Message]:
     messages = context.stores.conversation.load_view(context.session).messages if was_used else ()
     questions = [n for n, m in enumerate(messages) if m.role == "user" and "carried_from" not in m.metadata]
     if not questions:
-        raise NothingYet("There is nothing to undo in this conversation.")
+        raise NothingYet("Nothing was said here that could be undone, or asked again.")
     return messages[questions[-1] :]
 
 

@@ -11,7 +11,8 @@ import click
 
 from assistant.commands.argv import ALIASES, expand_alias, rewrite_for_chat
 from assistant.commands.context import CommandContext, CommandEntry
-from assistant.commands.table import TableCommand, usage_line, words_argument
+from assistant.commands.table import TableCommand, words_argument
+from assistant.commands.usage_line import usage_line
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.permissions import ALL_ROLES
@@ -24,7 +25,7 @@ KEYS = """Keys in a terminal:
 - **Ctrl-C** clears the line; on an empty line it stops the answer that is being written.
 - **Ctrl-D** on an empty line, `exit`, `quit` or `bye` leave. What was said is kept."""
 
-_OF_A_SHELL = (" --json", " --session", " | ", " > ")
+_OF_A_SHELL = (" --json", " --session", " --yes", " | ", " > ")
 
 
 @dataclass(frozen=True, slots=True)

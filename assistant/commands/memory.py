@@ -17,6 +17,7 @@ from assistant.commands.context import CommandContext
 from assistant.commands.erasure import forget
 from assistant.commands.file_argument import MAX_FILE_BYTES, file_argument
 from assistant.commands.memory_text import (
+    NOTHING_REMEMBERED,
     AsOfItem,
     CorrectionItem,
     MemoryCountsItem,
@@ -118,7 +119,7 @@ def search(
 @memory.command(
     "list",
     result=Annotated[list[MemoryItem], BeforeValidator(attrgetter("memories"))],
-    render=lambda page, zone: render_memories(page.memories, zone) or "Nothing is remembered yet.",
+    render=lambda page, zone: render_memories(page.memories, zone) or NOTHING_REMEMBERED,
     remark=lambda page: "\n".join(filter(None, [_more_note(page), page.note])),
     reads=True,
 )

@@ -35,6 +35,7 @@ from assistant.core.text import pluralize, shorten_line
 
 _LONGEST = 300
 _LEAST_SHOWN = 0.005
+NOTHING_REMEMBERED = "Nothing is remembered yet. What you tell becomes memories at night; `/sleep` makes them now."
 _FORGOTTEN = "(forgotten)"
 # How a journal entry came to be, for people.
 _SOURCES: Mapping[SourceType, str] = {
@@ -113,7 +114,7 @@ def render_as_of(then: MemoriesAsOf, zone: tzinfo) -> str:
 
 def _as_of_empty_note(then: MemoriesAsOf, zone: tzinfo) -> str:
     if then.first_noted_at is None:
-        return "Nothing is remembered yet."
+        return NOTHING_REMEMBERED
     if then.at < then.first_noted_at:
         first = format_local_time(then.first_noted_at, zone)
         return f"Nothing was known yet: what is remembered was noted from {first} on."

@@ -11,11 +11,13 @@ from assistant.commands.argv import join_words
 from assistant.commands.table import parse_numbers
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
-from assistant.core.text import fold_text, lazy_regex, pluralize, shorten_line
+from assistant.core.text import WORD, fold_text, lazy_regex, pluralize, shorten_line
 
 _NUMBERS = lazy_regex(r"[#\d,\s]+")
 _MOST_SHOWN = 5
 _LONGEST = 80
+# Fewer letters begin too many words.
+_SHORTEST = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,8 @@ class NamedItems:
         `UsageError` if none of them has the words, or several have."""
         if self.ids:
             return self.ids
-        wanted = fold_text(self.words).split()
-        texts = {number: text for number, text in items if all(word in fold_text(text) for word in wanted)}
+        wanted = WORD.findall(fold_text(self.words))
+        texts = {number: text for number, text in items if wanted and _has_words(text, wanted)}
         if len(texts) == 1:
             return tuple(texts)
         if not texts:
@@ -40,6 +42,12 @@ class NamedItems:
         shown = ", ".join(f"{number} ({shorten_line(text, _LONGEST)})" for number, text in few)
         found = pluralize(len(texts), kind)
         raise UsageError(f"{found} have these words: {shown}. Nothing was changed; give the number.")
+
+
+def _has_words(text: str, wanted: Iterable[str]) -> bool:
+    """Whether each word is in the text, or begins one of its words: "tooth" names "toothbrush", "all" not "call"."""
+    words = WORD.findall(fold_text(text))
+    return all(any(word == it or (len(it) >= _SHORTEST and word.startswith(it)) for word in words) for it in wanted)
 
 
 def items_argument(name: str) -> Callable[[Any], Any]:

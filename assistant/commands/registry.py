@@ -143,6 +143,8 @@ class CommandRegistry:
             return f"/{typed} leaves a conversation in a terminal; here there is nothing to leave. Nothing was changed."
         if role == "owner" and typed in argv_words.SHELL_ONLY_COMMANDS:
             return f"`assistant {typed}` is run in a shell, not in a conversation. Nothing was changed or sent."
+        if role == "owner" and typed == "aihistory":
+            return "`aihistory` is run in a shell, not in a conversation. Nothing was changed or sent."
         if bridge == "terminal":
             usable = [*usable, *(it.removeprefix("/") for it in argv_words.LEAVE_COMMANDS)]
         near = [it for it in usable if typed and it.startswith(typed)] or difflib.get_close_matches(typed, usable, 1)

@@ -35,6 +35,11 @@ from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import pluralize, shorten_line
 
 _FIRST_WORDS = 120
+_OTHER_NAMES = {
+    **dict.fromkeys(("edit", "move", "reschedule"), "change"),
+    **dict.fromkeys(("delete", "remove", "stop"), "cancel"),
+    **dict.fromkeys(("repeat", "snooze"), "again"),
+}
 
 
 class JobItem(Item):
@@ -178,7 +183,7 @@ def _is_reminder(words: Sequence[str]) -> bool:
     return False
 
 
-@click.group(cls=CommandGroup, default="add", is_free_text=_is_reminder)
+@click.group(cls=CommandGroup, default="add", is_free_text=_is_reminder, other_names=_OTHER_NAMES)
 def remind() -> None:
     """Set reminders; list, change, repeat or cancel them.
 

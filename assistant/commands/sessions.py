@@ -15,7 +15,14 @@ from assistant.commands.table import CommandGroup, Confirmation, Item, TableComm
 from assistant.core.calendar import format_local_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
-from assistant.core.sessions import MAIN_SESSION, is_imported, parse_session_name, session_kind, session_role
+from assistant.core.sessions import (
+    MAIN_SESSION,
+    is_imported,
+    parse_session_name,
+    session_kind,
+    session_name,
+    session_role,
+)
 from assistant.core.text import pluralize
 from assistant.sessions.listing import SessionReader, SessionRow
 from assistant.sessions.reset import ResetRequest, ResetResult
@@ -130,8 +137,9 @@ class SessionDetails(SessionItem):
 
 def _render_details(item: SessionDetails, zone: tzinfo) -> str:
     resumed = f", continues {item.session} {item.resumed}" if item.resumed is not None else ""
+    kind = "" if item.kind == MAIN_SESSION else f" ({item.kind})"
     parts = [
-        f"{item.session} {item.generation} ({item.kind}): {_count_records(item)}, from "
+        f"{item.session} {item.generation}{kind}: {_count_records(item)}, from "
         f"{format_local_time(item.started_at, zone)}{resumed}, {_state(item, zone)}."
     ]
     if item.pressure is not None:
@@ -365,11 +373,11 @@ class CurrentSession:
 
 def _render_current(here: CurrentSession, _: tzinfo) -> str:
     if not here.switched:
-        listed = f" There are also {', '.join(f'`{key}`' for key in here.others)}." if here.others else ""
-        return f"You are in {here.session}.{listed} `/session NAME` goes to another, or makes it."
+        listed = f" There are also {', '.join(f'`{session_name(key)}`' for key in here.others)}." if here.others else ""
+        return f"You are in {session_name(here.session)}.{listed} `/session NAME` goes to another, or makes it."
     back = "" if here.session == MAIN_SESSION else f" `/session {MAIN_SESSION}` goes back."
     what = "which is new" if here.is_new else f"the model sees {pluralize(here.view_messages, 'message')} of it"
-    return f"You are in {here.session} now, {what}.{back}"
+    return f"You are in {session_name(here.session)} now, {what}.{back}"
 
 
 @click.command(cls=TableCommand, render=_render_current)

@@ -20,6 +20,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import click
@@ -28,6 +29,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 from assistant.commands.argv import Token, explain_wrong_value, find_mistyped, find_option, join_words, with_examples
 from assistant.commands.completion import with_implied
 from assistant.commands.context import CommandContext, CommandStores
+from assistant.commands.usage_line import AS_JSON, SESSION_NAME, usage_line
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import NothingYet, UsageError
 from assistant.core.permissions import OWNER_ONLY
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 # A daemon that is alive answers at once.
 DEFAULT_MAX_SECONDS = 60.0
-_JSON, _SESSION, _PAGE = "as_json", "session_name", "page_number"
+_PAGE = "page_number"
 _PAGES = click.IntRange(1, 1_000_000)
 # Where a click context keeps the words of a command as they were typed.
 _TYPED = f"{__name__}.typed"
@@ -136,13 +138,13 @@ class TableCommand(click.Command):
         self._exit_code = exit_code
         self._confirm = confirm
         self._remark = remark
-        self.params.append(click.Option(["--json", _JSON], is_flag=True, help="Print JSON."))
+        self.params.append(click.Option(["--json", AS_JSON], is_flag=True, help="Print JSON."))
         if reads:
             about = "Of a long answer in a conversation, page N."
             self.params.append(click.Option(["--page", _PAGE], type=_PAGES, default=1, hidden=True, help=about))
         if with_session:
             self.params.append(
-                click.Option(["--session", _SESSION], metavar="NAME", help="The conversation that is meant (main).")
+                click.Option(["--session", SESSION_NAME], metavar="NAME", help="The conversation that is meant (main).")
             )
 
     @cached_property
@@ -204,7 +206,8 @@ class ParsedCommand:
 
 class CommandGroup(click.Group):
     """Commands of one subject. Called bare it does what its `list` does; words that are none of its commands go to
-    `default`, where it has one, and so do words that begin like a command and are `is_free_text`."""
+    `default`, where it has one, and so do words that begin like a command and are `is_free_text`. `other_names`: what
+    people call its commands, where a number follows."""
 
     command_class = TableCommand
 
@@ -213,12 +216,14 @@ class CommandGroup(click.Group):
         *args: Any,
         default: str = "",
         is_free_text: Callable[[Sequence[str]], bool] = lambda words: False,
+        other_names: Mapping[str, str] = MappingProxyType({}),
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
         self.help = with_examples(self.help)
         self.default = default
         self.is_free_text = is_free_text
+        self.other_names = other_names
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the name of the command that is implied before the words, as the class says. Raises `click.UsageError` if
@@ -230,7 +235,7 @@ class CommandGroup(click.Group):
         start = next((n for n, word in enumerate(args) if word not in own_flags), len(args))
         implied = "" if start and args[0] in ctx.help_option_names else self._implied(args[start:])
         is_default = bool(implied) and implied == self.default
-        if is_default and args[start:] and (meant := find_mistyped(args[start], self.commands)):
+        if is_default and args[start:] and (meant := self._meant(args[start:])):
             either = f"Did you mean `{meant}`? If {args[start]!r} is part of the text, put {implied!r} before it."
             raise click.UsageError(either, ctx)
         return super().parse_args(ctx, [*args[:start], implied, *args[start:]] if implied else args)
@@ -247,6 +252,12 @@ class CommandGroup(click.Group):
             return self.default if takes_option else "list" if "list" in self.commands else ""
         return self.default if first not in self.commands or self.is_free_text(args) else ""
 
+    def _meant(self, words: Sequence[str]) -> str:
+        """The command that the words may mean although they do not name it; "" for none."""
+        has_number = len(words) > 1 and words[1].removeprefix("#").isdecimal()
+        named = self.other_names.get(words[0].lower(), "") if has_number else ""
+        return named or find_mistyped(words[0], self.commands)
+
     def _default_only_options(self) -> list[click.Parameter]:
         """Options that the default command has, and the list has not."""
         default, listing = self.commands.get(self.default), self.commands.get("list")
@@ -260,28 +271,11 @@ def parse_command(root: click.Group, argv: Sequence[str]) -> ParsedCommand:
         with root.make_context("", list(argv), obj=lambda parsed: parsed, help_option_names=[]) as ctx:
             parsed = root.invoke(ctx)
     except click.UsageError as error:
-        said = explain_wrong_value(error.format_message())
+        is_bare = isinstance(error, click.exceptions.NoArgsIsHelpError)
+        said = "It has commands of its own." if is_bare else explain_wrong_value(error.format_message())
         raise UsageError(f"{said} {_how(error)}Nothing was changed.".replace("  ", " ")) from None
     assert isinstance(parsed, ParsedCommand)
     return parsed
-
-
-def usage_line(command: click.Command, path: Sequence[str]) -> str:
-    """`/pins add TEXT`, with its options."""
-    context = click.Context(command, info_name="/" + " ".join(path))
-    pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
-    if isinstance(command, click.Group):
-        pieces = [f"[{' | '.join(command.commands)}]"]
-    options = [
-        f"[{option.opts[0]}{'' if option.is_flag else f' {option.metavar or _placeholder(option)}'}]"
-        for option in command.params
-        if isinstance(option, click.Option) and option.name not in (_JSON, _SESSION) and not option.hidden
-    ]
-    return " ".join([f"/{' '.join(path)}", *pieces, *options])
-
-
-def _placeholder(option: click.Option) -> str:
-    return "N" if isinstance(option.type, click.types.IntParamType) else str(option.name).upper()
 
 
 def leaf_commands(root: click.Group) -> Iterable[tuple[tuple[str, ...], TableCommand]]:
@@ -387,7 +381,7 @@ def _join_phrases(command: click.Command, args: list[str]) -> list[str]:
 
 def _parsed(command: TableCommand, ctx: click.Context) -> ParsedCommand:
     params = dict(ctx.params)
-    as_json, session, page = bool(params.pop(_JSON, False)), params.pop(_SESSION, None), params.pop(_PAGE, 1)
+    as_json, session, page = bool(params.pop(AS_JSON, False)), params.pop(SESSION_NAME, None), params.pop(_PAGE, 1)
     path = ctx.command_path.removeprefix(ctx.find_root().info_name or "").split()
     named = None if session is None else session if ":" in session else parse_session_name(session)
     return ParsedCommand(command, tuple(path), params, as_json, named, page)

@@ -220,7 +220,8 @@ def _standing(budget: BudgetStatus) -> list[str]:
 
 def _gauge_line(label: str, cap: CapUsage, width: int) -> str:
     gauge = f"{draw_gauge(cap.share, _GAUGE)} {min(cap.share, 9.99):>4.0%}"
-    return f"{label:<{_LABEL}}{cap.describe():<{width}}{gauge}{'  used up' if cap.is_used_up else ''}"
+    end = "used up" if cap.is_spent else "too little left" if cap.reached else ""
+    return f"{label:<{_LABEL}}{cap.describe():<{width}}{gauge}  {end}".rstrip()
 
 
 def _days(number: int) -> str:
@@ -330,10 +331,11 @@ def render_usage(report: UsageReport, _: tzinfo) -> str:
 
 @click.command(cls=TableCommand, result=UsageAnswer, render=render_usage, reads=True, with_session=False)
 @click.argument("by", required=False, default="model", type=click.Choice(get_args(UsageKey)))
+@click.option("--by", "by_option", type=click.Choice(get_args(UsageKey)), hidden=True)  # as a shell has it
 @click.option("--days", default=_DAYS, show_default=True, type=click.IntRange(1, 36500), help="How far back to look.")
-def usage(context: CommandContext, by: UsageKey, days: int) -> UsageReport:
+def usage(context: CommandContext, by: UsageKey, by_option: UsageKey | None, days: int) -> UsageReport:
     """Show what models have cost, against the caps of the day and the month.
 
     > /usage kind
     """
-    return load_usage(context.stores.ledger, by, days, context.now)
+    return load_usage(context.stores.ledger, by_option or by, days, context.now)

@@ -40,7 +40,7 @@ class CapUsage:
     period: str  # e.g. "2026-11-20" or "2026-11"
     used: float  # US dollars or tokens
     limit: float  # US dollars or tokens
-    reached: bool = False  # a call was refused because of it
+    reached: bool = False  # the last call was refused because of it
 
     @property
     def name(self) -> str:
@@ -63,8 +63,28 @@ class CapUsage:
         return self.used >= WARNING_SHARE * self.limit - _ROUNDING
 
     @property
+    def is_spent(self) -> bool:
+        """Nothing is left. A call is refused earlier: where the worst that it may cost is more than the rest."""
+        return self.used >= self.limit - _ROUNDING
+
+    @property
     def is_used_up(self) -> bool:
-        return self.reached or self.used >= self.limit - _ROUNDING
+        """Nothing is left, or too little for the last call."""
+        return self.reached or self.is_spent
+
+    @property
+    def state(self) -> str:
+        """What a sentence that begins with the cap says of it, where it is used up."""
+        if self.is_spent:
+            return f"is used up: {self.describe()}"
+        return f"has too little left for a call: {self.describe()} is used"
+
+    @property
+    def consequence(self) -> str:
+        """What happens until its period ends, where it is used up."""
+        if self.is_spent:
+            return f"No paid model is asked until the next {self.unit}"
+        return f"No call that may cost more than the rest is made before the next {self.unit}"
 
     def amount(self, value: float) -> str:
         """Return the value in the cap's unit, dollars or tokens."""

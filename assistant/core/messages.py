@@ -21,6 +21,8 @@ Trust = Literal["owner", "guest", "model", "tool", "system"]
 RecordKind = Literal["message", "edit", "delete", "undo", "redaction", "branch", "handover", "resume", "reminder"]
 
 ABORTED_MARKER = "<turn-aborted>"
+# How a turn ends that the person stopped.
+STOPPED_REPLY = "Stopped."
 SUMMARY_MARKER = "[CONTEXT SUMMARY]"
 
 

@@ -158,21 +158,21 @@ class NoticeKind(Enum):
 
     # The budget
     CAP_NEAR = NoticeForm(
-        "{share} of the {cap} budget is used: {used}. At 100% no paid model is asked until the next {unit}. "
-        "`budget.{setting}` sets the amount; `/usage` shows what was spent.",
+        "{share} of the {cap} budget is used: {used}. Once a call may cost more than the rest, no "
+        "paid model is asked until the next {unit}. `budget.{setting}` sets the amount; `/usage` shows what was spent.",
         "80% of a budget is used",
         place="recent",
         once="a day or month, and amount",
     )
     CAP_REACHED = NoticeForm(
-        "The {cap} budget is used up: {used}. Nothing is lost. No paid model is asked until the next {unit}; offline "
-        "mode answers where it is a fallback. {raise_it} `/usage` shows what was spent.",
+        "The {cap} budget {state}. Nothing is lost. {consequence}; offline mode answers where it is a "
+        "fallback. {raise_it} `/usage` shows what was spent.",
         "A call was refused because of a budget",
         place="recent",
         once="a day or month, and amount",
     )
     BACKGROUND_SHARE_USED = NoticeForm(
-        "The part of the {cap} budget for work in the background is used up: {used}. Until the next {unit}, sleep "
+        "The part of the {cap} budget for work in the background {state}. Until the next {unit}, sleep "
         "works by rules, without a model; you are answered as before. `budget.background_share` sets the size of that "
         "part.",
         "A call of a sleep was refused because of `budget.background_share`",

@@ -186,6 +186,15 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedTurn:
+    """A turn that ended without an answer."""
+
+    session: str
+    error: str  # why, as its owner reads it, with what to do
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ToolRun:
     call: ToolCall
     turn: str

@@ -107,6 +107,11 @@ def parse_session_name(name: str) -> str:
     return f"{THREAD_PREFIX}{_thread_name(thread)}"
 
 
+def session_name(key: str) -> str:
+    """Return the key as people type it: a thread by its name alone."""
+    return key.removeprefix(THREAD_PREFIX)
+
+
 def _thread_name(name: str) -> str:
     words = unicodedata.normalize("NFKC", name).lower().split()
     thread = "-".join(words)

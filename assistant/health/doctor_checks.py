@@ -25,7 +25,7 @@ from assistant.core.errors import AssistantError, BridgeError, OlderSchema, Stor
 from assistant.core.records import CountingTier, IntegrityProblem
 from assistant.core.text import format_duration, pluralize, shorten_line
 from assistant.health.installed_extras import list_installed_extras
-from assistant.health.problems import disk_problems
+from assistant.health.problems import disk_problems, find_missing_key
 from assistant.models.prices import ANTHROPIC_URL, OPENAI_URL
 from assistant.sandbox.command import CommandSandbox
 from assistant.service.presence import advise_to_stay
@@ -249,12 +249,10 @@ def check_provider(settings: Settings) -> Finding:
             "offline mode (no language model), which knows only what you tell it",
             "`assistant setup` sets up a provider.",
         )
+    for problem in find_missing_key(settings):
+        return Finding("provider", "problem", problem)
     is_anthropic = provider == "anthropic"
     key = settings.anthropic_key if is_anthropic else settings.openai_key
-    if not key.get_secret_value() and (is_anthropic or not settings.openai_url):
-        variable = "ANTHROPIC_API_KEY" if is_anthropic else "OPENAI_API_KEY"
-        to_do = f"`assistant config secret set {variable}` stores one."
-        return Finding("provider", "problem", f"{provider} has no key.", to_do)
     model = f"{provider} {settings.values.model.name}".strip()
     address = settings.anthropic_url or ANTHROPIC_URL if is_anthropic else settings.openai_url or OPENAI_URL
     with_key = "with a key" if key.get_secret_value() else "without a key"

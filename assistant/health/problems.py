@@ -82,6 +82,7 @@ def find_problems(
         *_breaker_problems(stores, settings),
         *_sleep_problems(stores),
         *_night_problems(stores, settings, now),
+        *find_missing_key(settings),
         *_forgetting_problems(stores),
         *remake_problems(settings.home.path),
         *_special_file_problems(settings.home.path),
@@ -180,6 +181,17 @@ def _night_problems(stores: StatusSources, settings: Settings, now: datetime) ->
             f"The night of {night} was missed, and no sleep has come to its end since. Keep `assistant run` running, "
             "or say `assistant sleep`."
         )
+
+
+def find_missing_key(settings: Settings) -> Iterator[str]:
+    """Report that the chosen provider lacks its key."""
+    has_none = {
+        "anthropic": not settings.anthropic_key.get_secret_value(),
+        "openai": not (settings.openai_key.get_secret_value() or settings.openai_url),
+    }
+    if has_none.get(settings.provider):
+        store_it = f"`assistant config secret set {settings.provider.upper()}_API_KEY` stores one."
+        yield f"The model cannot be asked: {settings.provider} has no key. {store_it}"
 
 
 def _memory_problems(stores: StatusSources, settings: Settings) -> Iterator[str]:

@@ -87,7 +87,10 @@ class _TimeFormatter:
 
     def upcoming(self, iso: str) -> str:
         """Format when something comes that may be overdue."""
-        return f"due since {self.clock(iso)}" if datetime.fromisoformat(iso) <= self._at else self.clock(iso)
+        return f"due since {self.clock(iso)}" if self.is_past(iso) else self.clock(iso)
+
+    def is_past(self, iso: str) -> bool:
+        return datetime.fromisoformat(iso) <= self._at
 
 
 def _running(report: Mapping[str, Any], times: _TimeFormatter) -> str:
@@ -145,8 +148,9 @@ def _stored(report: Mapping[str, Any], times: _TimeFormatter) -> Iterator[tuple[
         yield "Next sleep", times.upcoming(report["next_sleep"])
     yield "Memory", f"{report['memory']['store']}, {'cannot be read' if report['memory']['error'] else 'ok'}"
     if report["next_due"]:
-        yield "Next due", times.clock(report["next_due"])
-    if report["unattended"]:
+        yield "Next due", times.upcoming(report["next_due"])
+    # What is overdue is a problem above.
+    if report["unattended"] and not (report["next_due"] and times.is_past(report["next_due"])):
         yield "Unattended", report["unattended"]
     last = report["backups"]["last"]
     yield "Backups", f"{report['backups']['kept']}, the last {times.ago(last)}" if last else "none"

@@ -54,11 +54,13 @@ class Maintenance:
         self._wait_until_quiet = wait_until_quiet
         self.file_problems: tuple[str, ...] = ()  # memory files that a crash left inconsistent, one line each
         self._passed_over: tuple[str, ...] = ()  # texts
+        self._behind = ""  # the content of which much is not indexed yet; "" for none
 
     @property
     def passed_over(self) -> tuple[str, ...]:
         """Return what search covers partly or not at all, one line each; of files as of their last scan."""
-        return (*self._passed_over, *self._file_indexer.problems)
+        later = f"{self._behind}: the index is being made, and a search may not find everything until it is done."
+        return (*([later] if self._behind else []), *self._passed_over, *self._file_indexer.problems)
 
     def recover_files(self) -> None:
         """Complete or roll back interrupted changes of memory files; `status` reports failures."""
@@ -99,9 +101,16 @@ class Maintenance:
             log.error("what was said last, or a file, is not indexed yet", error=str(error))
 
     async def _follow_sources(self) -> None:
-        for index in self._indexes.values():
-            while await asyncio.to_thread(index.index_next_batch):
-                await self._wait_until_quiet()
+        try:
+            for name, index in self._indexes.items():
+                batches = 0
+                while await asyncio.to_thread(index.index_next_batch):
+                    batches += 1
+                    # What was just said is one batch.
+                    self._behind = name if batches > 1 else self._behind
+                    await self._wait_until_quiet()
+        finally:
+            self._behind = ""
 
     def _find_passed_over(self) -> Iterator[str]:
         for kind, index in self._indexes.items():

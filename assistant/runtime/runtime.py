@@ -19,7 +19,7 @@ from typing import Any
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import HomeReplaced, StoreError
 from assistant.core.logger import get_logger
-from assistant.core.messages import Message
+from assistant.core.messages import STOPPED_REPLY, Message
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Barrier
 from assistant.core.records import InboxItem, InboxReceipt, IncomingMessage, Turn, is_answer_key
@@ -30,7 +30,7 @@ from assistant.gateway.attachments import is_long_text
 from assistant.runtime.long_texts import prepare_if_long
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.spoken import SpokenAnswers
-from assistant.runtime.turn import TurnControl, TurnOutcome, TurnRunner
+from assistant.runtime.turn import ASK_AGAIN, TurnControl, TurnOutcome, TurnRunner
 from assistant.runtime.turn_context import TurnContextBuilder
 from assistant.runtime.turn_outcomes import TurnOutcomes
 from assistant.runtime.voice import VoiceMessages
@@ -294,7 +294,7 @@ class Runtime:
 
     def _give_up(self, control: TurnControl, error: Exception) -> None:
         details = f" ({type(error).__name__}: {error})" if session_role(control.turn.session) == "owner" else ""
-        text = f"Something in the assistant failed{details}. Your message is kept."
+        text = f"Something in the assistant failed{details}. Your message is kept; {ASK_AGAIN}."
         try:
             self._remember(self._turns.fail(control, text))
         except StoreError as store_error:
@@ -355,7 +355,7 @@ class Runtime:
         running = self._running.by_session.get(session)
         if running is None:
             return False
-        self._abort(session, "Stopped.")
+        self._abort(session, STOPPED_REPLY)
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait([running[1]])
         return True

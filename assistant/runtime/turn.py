@@ -21,7 +21,7 @@ from typing import Any
 from assistant.core.bridge_api import TurnEvent
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BudgetExceeded, ModelError
-from assistant.core.messages import ABORTED_MARKER, Message, ToolCall, Usage
+from assistant.core.messages import ABORTED_MARKER, STOPPED_REPLY, Message, ToolCall, Usage
 from assistant.core.model_api import (
     MAX_ANSWER_CHARACTERS,
     OFFLINE_MODEL,
@@ -52,8 +52,9 @@ from assistant.runtime.turn_messages import is_aborted, newest_reply, successful
 from assistant.runtime.voice import has_voice
 from assistant.settings.sections import TurnSettings
 
-EMPTY_REPLY = "(The model ended its turn without saying anything.)"
-REFUSED_REPLY = "(The model declined to answer this.)"
+ASK_AGAIN = "`/retry` asks again"
+EMPTY_REPLY = f"(The model ended its turn without saying anything. Your message is kept; {ASK_AGAIN}.)"
+REFUSED_REPLY = "(The model declined to answer this. Your message is kept; say it in other words.)"
 UNAVAILABLE_REPLY = "I cannot answer just now. Your message is kept; try again later."
 TRUNCATED_REPLY_NOTE = "\n\n*(Cut off here: the answer reached `model.max_output_tokens`.)*"
 
@@ -139,10 +140,11 @@ class TurnRunner:
             span.set_attributes(state=outcome.state)
         return outcome
 
-    def fail(self, control: TurnControl, text: str, exit_code: int = 1) -> TurnOutcome:
-        """End the turn with a notice. Raises `StoreError`."""
+    def fail(self, control: TurnControl, text: str, exit_code: int = 1, *, error: str = "") -> TurnOutcome:
+        """End the turn with a notice; `error` is what `status` tells the owner, the same unless given. Raises
+        `StoreError`."""
         self._close_calls(control.turn, "failed: the turn ended before this tool ran")
-        return self._finish(control, "failed", None, text, exit_code)
+        return self._finish(control, "failed", None, text, exit_code, error)
 
     async def _run(self, control: TurnControl) -> TurnOutcome:
         if control.abort_reason is not None:
@@ -152,10 +154,11 @@ class TurnRunner:
                 return await self._until_answered(control)
         except TimeoutError:
             limit = f"{self._settings.max_seconds:g} seconds"
-            return self.fail(control, f"This took longer than {limit} (turn.max_seconds), so I stopped.")
+            text = f"This took longer than {limit} (turn.max_seconds), so I stopped. Your message is kept; {ASK_AGAIN}."
+            return self.fail(control, text)
         except ModelError as error:
             self._notices.note_unanswered(control.turn)
-            return self.fail(control, _error_text(error, control.turn), error.exit_code)
+            return self.fail(control, _error_text(error, control.turn), error.exit_code, error=str(error))
         except asyncio.CancelledError:
             if control.abort_reason is None:
                 raise
@@ -172,7 +175,7 @@ class TurnRunner:
             messages = self._conversation.turn_messages(control.turn)
             last = newest_reply(messages)
             if is_aborted(messages):
-                return self._finish(control, "aborted", None, "Stopped.", 1)
+                return self._finish(control, "aborted", None, STOPPED_REPLY, 1)
             if last is not None and not last.tool_calls and last is messages[-1]:
                 # A reply that was logged but not delivered before a crash.
                 return self._answer(control, last)
@@ -337,7 +340,13 @@ class TurnRunner:
             self._conversation.record_messages(turn, results, self._clock())
 
     def _finish(
-        self, control: TurnControl, state: TurnState, reply: Message | None, body: str, exit_code: int
+        self,
+        control: TurnControl,
+        state: TurnState,
+        reply: Message | None,
+        body: str,
+        exit_code: int,
+        error: str = "",
     ) -> TurnOutcome:
         turn = control.turn
         answered = state == "answered"
@@ -345,7 +354,7 @@ class TurnRunner:
         question, buttons = self._gate.question(turn)
         body += question
         outgoing = deliveries_of_turn(turn, schedule_heading(turn) + body, "reply" if answered else "notice", buttons)
-        error = "" if answered else body
+        error = "" if answered else error or body
         # The offline mode does at once all that it will do; a model may go on with a request in later turns.
         carried_out = control.model == OFFLINE_MODEL and any(
             self._toolbox.changes(call, self._tool_context(turn, call))

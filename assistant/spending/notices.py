@@ -35,6 +35,8 @@ def _render_cap(notice: CapNotice) -> Notice:
         share=f"{cap.share:.0%}",
         cap=cap.name,
         used=cap.describe(),
+        state=cap.state,
+        consequence=cap.consequence,
         unit=cap.unit,
         setting=cap.setting,
         raise_it=raise_cap_hint(cap),
@@ -49,8 +51,7 @@ def _render_blocked(stopped: BlockedRequest, zone: ZoneInfo) -> Notice:
 def budget_problems(status: BudgetStatus, zone: ZoneInfo) -> list[str]:
     """Return problems of the budget, one line each, that end with what to do."""
     spent = [
-        f"The {cap.name} budget is used up: {cap.describe()}. No paid model is asked until the next {cap.unit}. "
-        f"{raise_cap_hint(cap)}"
+        f"The {cap.name} budget {cap.state}. {cap.consequence}. {raise_cap_hint(cap)}"
         for cap in status.caps
         if cap.is_used_up
     ]
@@ -65,8 +66,8 @@ def budget_notes(status: BudgetStatus) -> list[str]:
         if cap.is_near_limit and not cap.is_used_up
     ]
     quiet = [
-        f"sleep works without a model until the next {cap.unit}: its part of the {cap.name} budget is used up "
-        f"({cap.describe()}; budget.background_share)"
+        f"sleep works without a model until the next {cap.unit}: its part of the {cap.name} budget {cap.state} "
+        "(budget.background_share)"
         for cap in status.background
         if cap.limit and cap.is_used_up
     ]

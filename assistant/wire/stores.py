@@ -31,6 +31,7 @@ from assistant.gateway.notices import find_model_problems
 from assistant.health.problems import FindProblems, StatusSources
 from assistant.health.status import build_stored_report
 from assistant.memory.service import MemoryDeps
+from assistant.runtime.turn_outcomes import find_unanswered_problems
 from assistant.service.presence import will_stay
 from assistant.sessions.listing import SessionReader
 from assistant.sessions.scheduler import ResetPolicies, SessionResetPolicy, find_reset_problems
@@ -284,6 +285,7 @@ def build_status_sources(settings: Settings, stores: Stores, *, is_served: bool)
             *([] if is_served else [lambda _: problems_of_next_start(settings)]),
             backup_problems(settings, stores),
             partial(find_model_problems, stores.outages, settings.zone),
+            partial(find_unanswered_problems, stores.requests, stores.outages, settings.zone),
             partial(
                 find_reset_problems,
                 stores.conversation,

@@ -106,6 +106,6 @@ def test_a_guest_is_told_no_sums_when_the_whole_budget_is_used_up(db: Database) 
     ledger.reserve(call("main", 1.0), NOW)
     with pytest.raises(BudgetExceeded) as refused:
         ledger.reserve(call(ANN, 0.5), NOW)
-    assert str(refused.value) == "The daily budget is used up. Your message is kept; ask again next day."
+    assert str(refused.value) == "The daily budget is used up. Your message is kept; ask again tomorrow."
     with pytest.raises(BudgetExceeded, match=r"\$1\.00 of \$1\.00"):
         ledger.reserve(call("main", 0.5), NOW)

@@ -17,7 +17,7 @@ from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked, StoreE
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelCall
 from assistant.settings.sections import BudgetSettings
-from assistant.spending.notices import render_notice
+from assistant.spending.notices import budget_problems, render_notice
 from assistant.store.database import Database
 from assistant.store.schema.migrations import script_migrations
 from assistant.store.script.ledger import Ledger
@@ -163,8 +163,34 @@ def test_f43_the_owner_is_warned_once_at_80_percent_and_once_at_the_cap_over_res
         with pytest.raises(BudgetExceeded):
             ledger_of(db).reserve(call(usd=5.0), NOW)
     assert len(told(db)) == 2
-    assert told(db)[1].startswith("The daily budget is used up: $8.30 of $10.00. Nothing is lost")
-    assert "assistant config set budget.daily_usd" in told(db)[1]
+    too_little = (
+        "The daily budget has too little left for a call: $8.30 of $10.00 is used. Nothing is lost. No call that"
+    )
+    assert told(db)[1].startswith(too_little) and "assistant config set budget.daily_usd" in told(db)[1]
+
+
+def test_a_cap_that_refused_a_large_call_is_no_problem_once_a_call_was_made_again(db: Database) -> None:
+    """What calls at the same time may cost was held back; it is free again, and nobody reads that no model is asked."""
+    ledger = ledger_of(db)
+    held = ledger.reserve(call(usd=6.0), NOW)
+    with pytest.raises(
+        BudgetExceeded, match=r"too little left for a call: \$6\.00 of \$10\.00 is used, and .* \$5\.00"
+    ):
+        ledger.reserve(call(usd=5.0), NOW)
+    (problem,) = budget_problems(ledger.budget_status(NOW), OSLO)
+    assert "No call that may cost more than the rest is made before the next day." in problem
+    ledger.settle_reservation(held, Usage(10, 10, cost_usd=0.5), NOW)
+    # Neither what costs nothing, nor work in the background, shows that a person is answered again.
+    for free in (call(usd=0.0), call("extraction", 0.1), call(usd=None)):
+        ledger.reserve(free, NOW)
+        assert budget_problems(ledger.budget_status(NOW), OSLO) == [problem.replace("$6.00", f"${_used(ledger)}")]
+    spend(ledger, 1.0)
+    assert budget_problems(ledger.budget_status(NOW), OSLO) == []
+    assert len(told(db)) == 1
+
+
+def _used(ledger: Ledger) -> str:
+    return f"{ledger.budget_status(NOW).day.usd:.2f}"
 
 
 def test_a_new_day_a_new_month_and_another_cap_are_told_anew(db: Database) -> None:

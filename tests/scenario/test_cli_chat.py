@@ -100,12 +100,15 @@ def test_a_word_of_parting_leaves_a_pipe_and_is_no_message(tmp_path: Path) -> No
 
 
 def test_lines_as_json_are_one_object_each(tmp_path: Path) -> None:
-    done = run_assistant(
-        tmp_path / "home", "chat", "--json", said=b"remember that the cat is grey\nwhat colour is the cat?"
-    )
-    first, second = (json.loads(line) for line in done.out.splitlines())
+    """Commands that fail, and one that has nothing yet to work on, have theirs; the lines after them are answered."""
+    lines = ("/retry", "/forget xy", "remember that the cat is grey", "what colour is the cat?")
+    done = run_assistant(tmp_path / "home", "chat", "--json", said="\n".join(lines).encode())
+    nothing, short, first, second = (json.loads(line) for line in done.out.splitlines())
+    assert nothing["error"] == "Nothing was said here that could be undone, or asked again."
+    assert short["error"].startswith("Less than 4 letters") and (short["reply"], done.returncode) == ("", 2)
     assert first["turn"] != second["turn"]
     assert "grey" in second["reply"]
+    assert done.err.startswith(f"{nothing['error']}\nError: {short['error']}")
 
 
 @pytest.mark.parametrize("wrong", [["-m", ""], ["-m", " \n"], ["-m", b"\xff"], ["-m", "hi", "--session", "room:x:1"]])
@@ -151,8 +154,8 @@ def test_a_budget_that_is_used_up_is_exit_code_4(tmp_path: Path, closed_port: in
     done = run_assistant(tmp_path / "home", "chat", "-m", "one more?", **poor)
     assert done.returncode == 4
     notice, error = done.err.splitlines()
-    assert notice.startswith("The daily budget is used up") and "where it is a fallback" in notice
-    assert error.startswith("Error: The daily budget is used up")
+    assert notice.startswith("The daily budget has too little left for a call") and "where it is a fallback" in notice
+    assert error.startswith("Error: The daily budget has too little left for a call")
     assert done.out == ""
 
 

@@ -151,6 +151,17 @@ def test_what_turns_the_status_red_is_a_problem_to_the_doctor_too(tmp_path: Path
     assert run_in_process(home, "doctor").returncode == 1
 
 
+def test_a_provider_without_its_key_is_a_problem_before_anything_is_asked(tmp_path: Path) -> None:
+    home, chosen = tmp_path / "home", {"ASSISTANT_MODEL__PROVIDER": "anthropic"}
+    done = run_in_process(home, "status", "--json", **chosen)
+    line = (
+        "The model cannot be asked: anthropic has no key. `assistant config secret set ANTHROPIC_API_KEY` stores one."
+    )
+    assert (done.returncode, json.loads(done.out)["problems"]) == (1, [line])
+    assert [one["text"] for one in found(home, **chosen)["provider"]] == [line]
+    assert run_in_process(home, "status", **chosen, ANTHROPIC_API_KEY="sk-1").returncode == 0
+
+
 def test_a_problem_that_both_find_is_told_once(tmp_path: Path) -> None:
     home = spoken_in(tmp_path / "home")
     (home / "secrets.toml").write_text("[file]\nOPENAI_API_KEY = 'sk-123456789'\n")

@@ -105,7 +105,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("undo", "There is nothing to undo in this conversation."),
+        ("undo", "Nothing was said here that could be undone, or asked again."),
         ("reset", "Nothing was said yet. Begin with `assistant chat`."),
         ("sessions show", "Nothing was said yet. Begin with `assistant chat`."),
         ("pins add", "Nothing has been said here yet."),

@@ -161,7 +161,7 @@ def test_a_budget_that_is_used_up_holds_here_too(home: Home, server: StrictServe
     home.config.write_text("[budget]\ndaily_usd = 0.000001\n")
     said = ["anthropic", server.key, "", "leave"]
     done = setup(home, "model", said=said, ANTHROPIC_BASE_URL=server.url)
-    assert "The daily budget is used up" in done.out
+    assert "The daily budget has too little left" in done.out
     assert server.requests == []
 
 

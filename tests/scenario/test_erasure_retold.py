@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from assistant.core.bridge_api import MessageChange
 from assistant.core.memories import JournalEntry
 from assistant.core.sessions import MAIN_SESSION
 from tests.support.running_app import OWNER, BridgePeople, LiveApp, run_app
@@ -118,11 +119,33 @@ async def test_a_later_answer_that_shares_a_sentence_goes_and_one_that_shares_a_
         assert "answers that have a word of it" in shown and "With gout I would drink water." in shown
         report = await _forget(people, f"#{number}")
         assert "found nowhere" not in report
-        assert "- message log (1): a later answer has a word that only this said" in report
+        [named] = re.findall(r"- message log \(1\): #(\d+), a later answer, has a word that only this said", report)
+        assert it.app.stores.conversation.load_view(MAIN_SESSION).messages[-1].id == int(named)
+        assert f"answer #{named} of " in shown
         said = "\n".join(text for _, text in it.view_contents())
         assert "burgundy" not in said and "With gout I would drink water." in said
         assert "They are found nowhere any more." in await _forget(people, '"gout"')
         assert HomeBytes(it.app.settings.home.path).places("gout") == []
+
+
+async def test_what_a_person_changed_another_message_to_stays_and_is_no_doubt() -> None:
+    """An edit is a person's own words, as a message is: the value is said by both, and so is a word of it."""
+    with memory_backed_directory() as path:
+        async with run_app(path / "home", "Fine.") as it:
+            people = BridgePeople(it)
+            await people.allow_everybody()
+            accepted = await people.write("The code of the shed is zed-tau-417.", OWNER)
+            await people.write("The account is DE13 0348 0143 6998 1166 39.", OWNER)
+            for name, text in (("a", "The boat has zed-tau-417, too."), ("b", "Ours is DE13 7373 0634 7425 4769 04.")):
+                await people.write("Something", OWNER, name)
+                await it.app.inbound.receive_change(MessageChange("kept", name, f"edit {name}", "edit", OWNER, text))
+            assert accepted is not None
+            number = it.inbox_item(accepted.inbox_id).message_id
+            for target in (f"#{number}", '"The account is DE13 0348"'):
+                assert "They are found nowhere any more." in await _forget(people, target)
+            log = (it.app.settings.home.path / "log" / "main" / "conversation.jsonl").read_text()
+            assert "The boat has zed-tau-417, too." in log and "DE13 7373" in log
+            assert "The code of the shed" not in log and "1166 39" not in log
 
 
 async def test_words_that_another_message_said_too_stay_in_what_was_made_of_it() -> None:

@@ -197,3 +197,39 @@ def test_what_other_people_call_a_command_names_one_that_is_there() -> None:
         options = {name for option in command.params for name in option.opts}
         assert not words or {"words", *words[:1]} & options, meant
     assert not {*OTHER_NAMES} & {*assistant.list_commands(click.Context(assistant))}
+
+
+async def test_commands_of_a_conversation_say_what_is_so_and_touch_nothing_else(tmp_path: Path) -> None:
+    async with run_app(tmp_path, "Nice.") as it:
+        run = it.app.commands.run
+
+        async def refused(line: str) -> str:
+            with pytest.raises(UsageError) as error:
+                await run(line, "main")
+            return str(error.value)
+
+        # Words name whole words, or begin them: "all" is no part of "call".
+        await run('/remind "call mum" --at "in 2 hours"', "main")
+        await run("/todo add buy a toothbrush", "main")
+        assert "No reminder has the words 'all'" in await refused("/remind cancel all")
+        assert "Done" in await run("/todo done tooth", "main") or "toothbrush" not in await run("/todo", "main")
+        assert "Did you mean `list`?" in await refused("/todo lists")
+        for line, meant in (("move 1 to 8", "change"), ("snooze 1", "again"), ("delete 1", "cancel")):
+            assert f"Did you mean `{meant}`? If" in await refused(f"/remind {line}")
+        assert "remove 2" not in await run("/remind", "main")
+        assert "It does not take 'main'. Use `/context`." in await refused("/context main")
+        # What the status names is understood where the status is read.
+        assert "No model was called" in await run("/usage --by part", "main")
+        # What a conversation refuses is not offered there.
+        assert "--yes is for a shell" in await refused("/forget it --yes")
+        assert "--yes" not in await run("/help forget", "main")
+        bare = await refused("/web")
+        assert bare == "It has commands of its own. Use `/web [link | sessions | revoke]`. Nothing was changed."
+        assert (await refused("/aihistory")).startswith("`aihistory` is run in a shell")
+        assert "`/sleep` makes them now" in await run("/memory", "main")
+        # What a conversation took over was said in it.
+        await it.say("The wifi is upstairs.")
+        await it.wait_idle()
+        await run("/reset", "main")
+        await run("/sessions resume main 1", "main")
+        assert "'The wifi is upstairs.'" in await run("/pin", "main")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,20 @@ async def test_a_message_above_the_limit_is_found_by_its_beginning_and_named(
         assert found(it, "heron Basel") and not any("Vega" in text for text in found(it, "boat called Vega"))
         (line,) = it.app.status()["passed_over"]
         assert line == "Message 1 is kept whole, but only its first 2,000 characters can be searched."
+
+
+async def test_an_index_that_is_being_made_is_named_until_it_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finder, "_BATCH_RECORDS", 1)
+    async with run_app(tmp_path, "Noted.") as it:
+        for text in ("The heron lives in Basel.", "The boat is called Vega."):
+            await it.say(text)
+        await it.wait_idle()
+        it.app.stores.message_index.clear()
+        indexing, shown = asyncio.create_task(it.app.maintenance.index_new_messages()), set[str]()
+        while not indexing.done():
+            shown.update(it.app.maintenance.passed_over)
+            await asyncio.sleep(0)
+        assert shown == {"Message: the index is being made, and a search may not find everything until it is done."}
+        assert it.app.maintenance.passed_over == ()

@@ -201,7 +201,7 @@ async def test_a_guest_types_what_the_settings_name_within_their_own(tmp_path: P
             (ANN, "/status cannot be used here. Nothing was changed; /help lists what can.")
         ]
         await them.write("/undo", ANN)
-        assert them.sent_since_last() == [(ANN, "There is nothing to undo in this conversation.")]
+        assert them.sent_since_last() == [(ANN, "Nothing was said here that could be undone, or asked again.")]
         assert it.app.stores.conversation.list_sessions() == []
 
 

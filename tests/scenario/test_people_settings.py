@@ -68,4 +68,5 @@ async def test_a_fault_of_ours_names_nothing_to_a_guest(tmp_path: Path) -> None:
         them = BridgePeople(it)
         await them.allow_everybody()
         await them.write("hello", ANN)
-        assert them.sent_since_last() == [(ANN, "Something in the assistant failed. Your message is kept.")]
+        told = "Something in the assistant failed. Your message is kept; `/retry` asks again."
+        assert them.sent_since_last() == [(ANN, told)]

@@ -83,7 +83,7 @@ async def test_one_conversation_is_shown_with_its_note_and_where_it_is(tmp_path:
         await say(it, OSLO)
         await run(it, "/reset")
         first = await run(it, "/sessions show main 1")
-        assert "main 1 (main): 2 messages" in first and "Archived at" in first and ", reset." in first
+        assert "main 1: 2 messages" in first and "Archived at" in first and ", reset." in first
         second = await run(it, "/sessions show main")
         assert "It began with this note:\nThe conversation before this one" in second
         with pytest.raises(UsageError, match="no conversation number 7"):
@@ -94,8 +94,8 @@ async def test_where_one_is_and_what_other_threads_there_are(tmp_path: Path) -> 
     async with run_app(tmp_path, "Nice.") as it:
         await say(it, OSLO)
         await say_in(it, "thread:trip", "We fly in May.")
-        assert "You are in main." in (told := await run(it, "/session")) and "`thread:trip`" in told
-        assert "You are in thread:trip now, the model sees 2 messages" in await run(it, "/session trip")
+        assert "You are in main." in (told := await run(it, "/session")) and "`trip`" in told
+        assert "You are in trip now, the model sees 2 messages" in await run(it, "/session trip")
         with pytest.raises(UsageError, match="not a conversation of yours"):
             await run(it, "/session peer:x:ann")
         with pytest.raises(UsageError, match="cannot be named"):

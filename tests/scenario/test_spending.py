@@ -246,15 +246,15 @@ async def test_f43_a_budget_that_ends_in_mid_turn_ends_it_well_formed_and_loses_
             and "`search_history`:" in reply
             and "north quay" in reply
         )
-        assert "The daily budget is used up: $" in reply and "in the middle of this answer" in reply
+        assert "The daily budget has too little left for a call: $" in reply and "in the middle of this answer" in reply
         assert "`go on`" in reply and "`/usage`" in reply
         messages = it.app.stores.conversation.load_view("main").messages
         calls = [call.id for message in messages for call in message.tool_calls]
         results = [message.tool_call_id for message in messages if message.role == "tool"]
         assert sorted(calls) == sorted(results) and len(calls) >= 2
         assert messages[-1].role == "assistant" and not messages[-1].tool_calls
-        assert len(it.notices()) == 1 and it.notices()[0].startswith("The daily budget is used up")
-        assert any("daily budget is used up" in problem for problem in it.app.status()["problems"])
+        assert len(it.notices()) == 1 and it.notices()[0].startswith("The daily budget has too little left for a call")
+        assert any("daily budget has too little left for a call" in problem for problem in it.app.status()["problems"])
         # Nobody is asked beyond the cap, however often somebody tries.
         await it.say("and now?")
         assert it.kinds()["chat"] == made and it.app.stores.ledger.budget_status(it.clock.now).day.usd <= 0.10
@@ -281,7 +281,8 @@ async def test_f43_why_the_built_in_model_answers_is_said_once_a_day_and_to_gues
 ) -> None:
     async with open_app(tmp_path, server, ASSISTANT_BUDGET__DAILY_USD="0.0001") as it:
         first = await it.say("hello")
-        assert "(The daily budget is used up: $0.00 of $0.00" in first and "said once a day" in first
+        assert "(The daily budget has too little left for a call: $0.00 of $0.00 is used" in first
+        assert "said once a day" in first
         assert "budget" not in await it.say("hello again")
         guest = await it.say("hello", session="peer:kept:7", scope="peer:kept:7")
         assert "used up" in guest and "A simpler model answered" in guest
@@ -291,7 +292,7 @@ async def test_f43_why_the_built_in_model_answers_is_said_once_a_day_and_to_gues
         assert server.requests == []
         # In live view it is told with each, as progress that no transcript keeps.
         shown = [event for event in it.bridge.events if event.kind == "notice" and event.session == "main"]
-        assert sum("budget is used up" in event.data["text"] for event in shown) == 3
+        assert sum("budget has too little left" in event.data["text"] for event in shown) == 3
         assert all(event.data["progress"] for event in shown)
 
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.commands.memory_text import AsOfItem, render_as_of
+from assistant.commands.memory_text import NOTHING_REMEMBERED, AsOfItem, render_as_of
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import MemoriesAsOf, UndoableEdit
 from assistant.core.ports import ToolContext
@@ -305,7 +305,7 @@ async def test_a_person_is_told_what_was_known_and_since_when(life: Timeline) ->
 
 def test_before_anything_is_remembered_that_is_said(life: Timeline) -> None:
     then = life.memory.list_as_of("", "owner", NOW)
-    assert render_as_of(then, UTC).splitlines()[1:] == ["Nothing is remembered yet."]
+    assert render_as_of(then, UTC).splitlines()[1:] == [NOTHING_REMEMBERED]
 
 
 async def test_the_tool_asks_for_the_end_of_a_day_of_the_home() -> None:

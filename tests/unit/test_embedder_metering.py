@@ -101,7 +101,7 @@ def test_f43_over_the_budget_nobody_is_asked_and_the_journal_waits(db: Database,
     ledger = ledger_of(db, daily_usd=0.03, background_share=1.0)
     embed(there, ledger, "call mum")
     asked = len(there.request_bodies)
-    with pytest.raises(MemoryUnavailable, match=r"daily budget is used up.*The journal keeps everything"):
+    with pytest.raises(MemoryUnavailable, match=r"daily budget has too little left.*The journal keeps everything"):
         embed(there, ledger, "x" * 100)
     # The probe of the new process still fitted.
     assert len(there.request_bodies) == asked + 1 and [row[3] for row in rows(db)] == ["settled"] * 3

@@ -157,3 +157,11 @@ def test_a_terminal_of_80_columns_is_enough_and_nothing_is_lost_in_it() -> None:
     words = " ".join(" ".join(drawing).split())
     for _, text in render_facts(found):
         assert " ".join(text.split()) in words
+
+
+def test_what_is_overdue_is_a_problem_and_is_told_once() -> None:
+    waits = {"unattended": "1 reminder waits, and nothing runs the assistant.", "next_due": "2026-11-21T08:00:00+00:00"}
+    ahead = dict(render_facts({**STORED, **waits}))
+    assert (ahead["Next due"], ahead["Unattended"]) == ("2026-11-21 09:00", waits["unattended"])
+    overdue = dict(render_facts({**STORED, **waits, "next_due": "2026-11-20T08:00:00+00:00"}))
+    assert overdue["Next due"] == "due since 09:00" and "Unattended" not in overdue

@@ -41,9 +41,9 @@ from assistant.commands.argv import (
     session_after_command,
 )
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import AssistantError, StoreError, UsageError
+from assistant.core.errors import AssistantError, NothingYet, StoreError, UsageError
 from assistant.core.records import InboxReceipt, is_answer_key
-from assistant.core.sessions import MAIN_SESSION, THREAD_PREFIX, parse_session_name, session_role
+from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_name, session_role
 from assistant.settings.settings import Settings
 
 # A daemon that is restarted while it answers comes back, or its place is taken by this process.
@@ -153,8 +153,9 @@ async def remark_new_conversation(link: Link, session: str) -> None:
         return
     known = {it["session"] for it in (await link.status()).get("sessions", ())}
     if session not in known:
-        name = session.removeprefix(THREAD_PREFIX)
-        print_remark(f"A new conversation begins: {name}. `assistant sessions` lists those that you have.")
+        print_remark(
+            f"A new conversation begins: {session_name(session)}. `assistant sessions` lists those that you have."
+        )
 
 
 async def read_unattended(link: Link) -> str:
@@ -188,22 +189,27 @@ async def answer_lines(
         except LinkLost:
             raise
         except AssistantError as error:
-            print_remark(f"Error: {error}")
+            print_remark(str(error) if isinstance(error, NothingYet) else f"Error: {error}")
             code = error.exit_code
         exit_code = exit_code or code
     return exit_code
 
 
 async def _answer(link: Link, text: str, session: str, external_id: str, printer: Printer) -> int:
-    if is_retry(text):
-        return await _ask_again(link, session, printer)
+    """Print the answer, and return the exit code. A command that fails raises; as JSON, there is an object for each
+    line nevertheless."""
     if command_name(text):
         from assistant.cli.named_files import run_typed_command  # only where a command was typed
 
-        reply = await run_typed_command(link, text, session)
-        nothing = dict.fromkeys(("turn", "model", "fallback", "usage", "pressure"))
-        nothing |= {"fallback_reason": "", "notices": ()}
-        printer.show({"reply": reply, "error": "", "session": session, **nothing})
+        try:
+            if is_retry(text):
+                return await _ask_again(link, session, printer)
+            printer.show(_result_without_turn(session, await run_typed_command(link, text, session)))
+        except LinkLost:
+            raise
+        except AssistantError as error:
+            printer.show_json(_result_without_turn(session, error=str(error)))
+            raise
         return 0
     while True:
         # Said again to whoever took over: it was accepted once, and is answered once.
@@ -218,10 +224,12 @@ def is_retry(text: str) -> bool:
 
 
 async def ask_last_question_again(link: Link, session: str) -> tuple[str, InboxReceipt]:
-    """What `/retry` says, and the message that it sent, which is answered like any other."""
+    """What `/retry` says, and the message that it sent, which is answered like any other. Raises `NothingYet`."""
     from assistant.commands.table import DEFAULT_MAX_SECONDS  # the whole table: only where a command was typed
 
     done = await link.run_argv(("retry",), session, DEFAULT_MAX_SECONDS)
+    if done.value is None:
+        raise NothingYet(done.text)
     return done.text, InboxReceipt(done.value["inbox_id"], done.value["message_id"])
 
 
@@ -249,9 +257,8 @@ class Printer:
 
     def show(self, result: Mapping[str, Any]) -> None:
         """Print a result of `Link.result`: reply or JSON on standard output, errors and remarks on standard error."""
-        if self.json_out:
-            print_json(answer_as_json(result), indent=self.indent)
-        elif not result["error"]:
+        self.show_json(result)
+        if not (self.json_out or result["error"]):
             print_markdown(result["reply"])
         if result["error"]:
             print_remark(rewrite_for_shell(f"Error: {result['error']}"))
@@ -263,6 +270,16 @@ class Printer:
         # A command is answered by no model.
         if result["fallback"] is not None:
             self._knows_fallback = bool(result["fallback"])
+
+    def show_json(self, result: Mapping[str, Any]) -> None:
+        """Print the result, where JSON is asked for."""
+        if self.json_out:
+            print_json(answer_as_json(result), indent=self.indent)
+
+
+def _result_without_turn(session: str, reply: str = "", error: str = "") -> dict[str, Any]:
+    nothing = dict.fromkeys(("turn", "model", "fallback", "usage", "pressure"))
+    return {"reply": reply, "error": error, "session": session, **nothing, "fallback_reason": "", "notices": ()}
 
 
 # Notices that say why another model answers.

@@ -22,7 +22,7 @@ from assistant.cli.link import Link, LinkLost
 from assistant.cli.named_files import run_typed_command
 from assistant.commands.argv import command_name, is_leave_command, session_after_command
 from assistant.core.errors import AssistantError
-from assistant.core.sessions import MAIN_SESSION, THREAD_PREFIX
+from assistant.core.sessions import MAIN_SESSION, session_name
 from assistant.core.text import drop_unfinished_word
 from assistant.settings.settings import Settings
 
@@ -358,7 +358,7 @@ def greeting(status: Mapping[str, Any]) -> Sequence[str]:
 
 def _prompt_name(session: str) -> str:
     """A conversation as the line that is typed names it; the main one needs no name."""
-    return "" if session == MAIN_SESSION else session.removeprefix(THREAD_PREFIX)
+    return "" if session == MAIN_SESSION else session_name(session)
 
 
 def _pause(attempt: int) -> float:

@@ -104,6 +104,8 @@ def add_derived(
         or (echo.turn in turns and (met & values.weak.keys() or _words_among(alone, _words_said(echo))))
         or (echo.turn in asked and not words.isdisjoint(_asked_words(echo)))
         or _retells(_words_said(echo), alone)
+        # Our own tools write no words of their own: this is a copy, as a search result is.
+        or (echo.role == "tool" and _words_among(alone, _words_said(echo)))
     ]
     ids = {record.id for record in repeated}
     other_echoes = [echo for echo, _ in echoes if echo.id not in ids]
@@ -133,7 +135,7 @@ def _collect_values(
         carried = _carried(record, plan)
         values.add(carried, record.id)
         # The words around it in tool results and answers are also used about other things.
-        sentences = [] if record.role == "user" else identifying_phrases(carried)
+        sentences = [] if _is_own_words(record) else identifying_phrases(carried)
         values.weak.update((sentence, record.id) for sentence in sentences if sentence not in values.weak)
     for text in texts:
         values.add(text, 0)
@@ -194,7 +196,7 @@ def _carried(record: LogRecord, plan: ErasurePlan) -> str:
     """Return what is erased with a message. If it only contains the text among other things, and is not a person's,
     these are the lines with it."""
     text = _words_said(record)
-    if record.role == "user" or not plan.everywhere:
+    if _is_own_words(record) or not plan.everywhere:
         return text
     return "\n".join(line for line in text.splitlines() if plan.unique.matches(line))
 
@@ -249,7 +251,12 @@ def _find_echoes(
             yield replace(record, span=LogByteRange(offset, offset + len(line))), met - earlier
 
 
+def _is_own_words(record: LogRecord) -> bool:
+    """Return whether a person wrote it: a message, or what they changed one to."""
+    return record.role == "user" or record.kind == "edit"
+
+
 def _is_independent(record: LogRecord) -> bool:
-    if record.role == "user":
+    if _is_own_words(record):
         return record.kind != "reminder" and not is_from_schedule(record)
     return record.role == "tool" and record.name in _FROM_OUTSIDE

@@ -155,7 +155,7 @@ class ErasureFinder(ErasureSources):
             if entry_id not in changed:
                 yield f"journal entry {entry_id}: {shorten_line(content, _EXCERPT)}"
         for answer in self._describe_messages(plan.mentions, request.scope, _EXCERPT):
-            yield f"answer of {answer.at:%Y-%m-%d}: {answer.excerpt}"
+            yield f"answer #{answer.id} of {answer.at:%Y-%m-%d}: {answer.excerpt}"
 
     def _database_copies(self, plan: ErasurePlan) -> tuple[str, ...]:
         names = []

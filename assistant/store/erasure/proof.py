@@ -161,8 +161,10 @@ def _describe_name(name: str, plan: ErasurePlan) -> ErasureLeftover | None:
 def _describe_mentions(plan: ErasurePlan) -> Iterator[ErasureLeftover]:
     if plan.mentions:
         count = len(plan.mentions)
-        have = "a later answer has a word" if count == 1 else f"{count} later answers have words"
-        why = f"{have} that only this said; forget such a word, in quotes, to have them gone too"
+        named = ", ".join(f"#{message}" for message in plan.mentions[:_MOST_NAMED])
+        more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
+        have = "a later answer, has a word" if count == 1 else "later answers, have words"
+        why = f"{named}{more}, {have} that only this said; forget them by these numbers, or such a word, in quotes"
         yield ErasureLeftover("message log", count, why, "same_words")
 
 

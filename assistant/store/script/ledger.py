@@ -43,6 +43,8 @@ from assistant.store.script.usage_parts import CarriedTokens, carried_tokens, du
 
 _ROLE_NAMES = {"guest": "guests", "room": "rooms"}
 _BACKGROUND_PART = "background"
+_REFUSALS = ("reached", _BACKGROUND_PART)  # kinds of `CapNotice`
+_NEXT = {"day": "tomorrow", "month": "next month"}
 # Purposes of sleep cycle calls.
 _SLEEP_PURPOSES = BACKGROUND_PURPOSES - {"schedule"}
 
@@ -79,6 +81,8 @@ class Ledger:
         self._permissions = permissions
         self.notices = StoredNotices(db)
         self._repeats = RepeatedCalls(db)
+        # Marks of refused calls that may be there, set by this process or an earlier one.
+        self._refusals = {_refused_name(kind, f"*_{unit}:*") for kind in _REFUSALS for unit in ("usd", "tokens")}
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
@@ -115,6 +119,7 @@ class Ledger:
                 reserved_usd=call.usd,
             )
             self._add(self._periods(now), call.purpose, call.session, worst_case)
+            self._end_refusal(call.purpose, worst_case)
         return Reservation(row_id, call.usd, tokens, call.fingerprint)
 
     def settle_reservation(
@@ -181,11 +186,14 @@ class Ledger:
             periods["day"],
             self._spent(periods["day"]),
             month,
-            tuple(replace(notice.cap, reached=self.notices.was_sent(notice.name)) for notice in caps),
-            tuple(replace(notice.cap, reached=self.notices.was_sent(notice.name)) for notice in background),
+            tuple(self._with_refusal(notice) for notice in caps),
+            tuple(self._with_refusal(notice) for notice in background),
             self._forecast(month, now),
             tuple(self._repeats.list_blocked(now)),
         )
+
+    def _with_refusal(self, notice: CapNotice) -> CapUsage:
+        return replace(notice.cap, reached=self.notices.was_sent(_refused_name(notice.kind, notice.name)))
 
     def _forecast(self, month: PeriodSpend, now: datetime) -> float | None:
         """Extrapolate from the month's first day with calls, since the data folder may be younger than the month."""
@@ -228,7 +236,7 @@ class Ledger:
             if amount and (share == 0 or (limit and exceeds_cap(spent, amount, limit * share))):
                 text = (
                     f"The part of the {name} budget that {_ROLE_NAMES.get(role, role)} may use is used up. "
-                    f"Your message is kept; ask again next {unit}."
+                    f"Your message is kept; ask again {_NEXT[unit]}."
                 )
                 raise _CallRefused(text, ShareNotice(role, name, periods["day"]))
 
@@ -260,6 +268,18 @@ class Ledger:
                     self._send_once(blocked, now)
             elif isinstance(error, _CallRefused):
                 self._send_once(error.notice, now)
+                if isinstance(error.notice, CapNotice):
+                    kind, unit = error.notice.kind, error.notice.cap.setting.rpartition("_")[2]
+                    self._refusals.add(_refused_name(kind, f"*_{unit}:*"))
+                    self.notices.mark(_refused_name(kind, error.notice.name), now)
+
+    def _end_refusal(self, purpose: str, cost: PeriodSpend) -> None:
+        """Note, within a transaction, that a call of this kind is made again. One that costs nothing shows nothing."""
+        kind = _BACKGROUND_PART if purpose in BACKGROUND_PURPOSES else "reached"
+        pattern = _refused_name(kind, f"*_{'usd' if cost.usd else 'tokens'}:*")
+        if pattern in self._refusals and (cost.usd or cost.unpriced_tokens):
+            self.notices.unmark(pattern)
+            self._refusals.discard(pattern)
 
     def _send_once(self, notice: BudgetNotice, now: datetime) -> None:
         """Send a notice once, within a transaction; not for a cap of zero, which is intentional."""
@@ -311,6 +331,11 @@ class Ledger:
         return (today + timedelta(days=1)).astimezone(UTC)
 
 
+def _refused_name(kind: str, name: str) -> str:
+    """Return the name of the mark that the last call was refused by a cap."""
+    return f"refused:{kind}:{name}"
+
+
 def _spend(usd: float | None, tokens: int, calls: int = 0) -> PeriodSpend:
     """Return the spending of a call; without `usd` it is unpriced."""
     return PeriodSpend(usd or 0.0, tokens, tokens if usd is None else 0, calls)
@@ -323,8 +348,8 @@ def _role_of_call(session: str | None) -> str:
 
 def _refusal_text(part: str, cap: CapUsage, setting: str, role: str, cost: str) -> str:
     if role != "owner":
-        return f"{part} is used up. Your message is kept; ask again next {cap.unit}."
+        return f"{part} is used up. Your message is kept; ask again {_NEXT[cap.unit]}."
     return (
-        f"{part} is used up: {cap.describe()}, and this call may cost {cost}. Your message is kept; raise "
-        f"`budget.{setting}`, or wait for the next {cap.unit}."
+        f"{part} {cap.state}, and this call may cost {cost}. Your message is kept; raise `budget.{setting}`, or wait "
+        f"for the next {cap.unit}, then type `/retry`."
     )

@@ -33,8 +33,17 @@ class StoredNotices(DatabaseStore):
 
     def mark_sent(self, name: str, now: datetime) -> None:
         """Set a mark; idempotent."""
-        with self._db.write() as db:
-            db.insert_if_new("notice_marks", name=name, at=now)
+        with self._db.write():
+            self.mark(name, now)
+
+    def mark(self, name: str, now: datetime) -> None:
+        """Set a mark, within a transaction."""
+        self._db.insert_if_new("notice_marks", name=name, at=now)
+
+    def unmark(self, pattern: str) -> None:
+        """Remove the marks of which the names match, within a transaction."""
+        if self._db.value("SELECT 1 FROM notice_marks WHERE name GLOB ? LIMIT 1", (pattern,)) is not None:
+            self._db.execute("DELETE FROM notice_marks WHERE name GLOB ?", (pattern,))
 
     def clear(self, notice: Notice) -> None:
         """Clear the mark of a notice that no longer applies, so that it can be sent again."""

@@ -21,8 +21,8 @@ from sqlite3 import Row
 
 from assistant.core.checkpoints import Delegation, DelegationState, Pin, RequestKind, RequestState, UserRequest
 from assistant.core.errors import CorruptStore, StoreError, UsageError
-from assistant.core.messages import ToolCall
-from assistant.core.records import InboxItem, LogRecord, ToolRun, Turn, TurnState, is_from_schedule
+from assistant.core.messages import STOPPED_REPLY, ToolCall
+from assistant.core.records import FailedTurn, InboxItem, LogRecord, ToolRun, Turn, TurnState, is_from_schedule
 from assistant.store.database import Database, DatabaseStore
 from assistant.store.log.reader import LogFiles
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER, LOST_PLACEHOLDER, class_row, dump_json, json_safe
@@ -31,9 +31,12 @@ from assistant.store.script.sessions import Session, require_session, session_of
 
 # What follows an answer, such as its recording, may have been cut off for these.
 _NEWEST_TURNS = 5
+# Among these the last turn of each conversation is looked for; what was not answered before them is past.
+_RECENT_TURNS = 500
 _read_turn = class_row(Turn, items=lambda row: ())
 read_tool_run = class_row(ToolRun, call=lambda row: ToolCall(row["call_id"], row["name"], json.loads(row["arguments"])))
 _read_delegation = class_row(Delegation)
+_read_failed_turn = class_row(FailedTurn)
 
 
 def turn_id_of_message(message_id: int) -> str:
@@ -165,6 +168,26 @@ class UserRequests:
         """Return whether a message waits for a turn, or a turn has not ended."""
         waiting = "EXISTS (SELECT 1 FROM inbox WHERE state = 'accepted')"
         return bool(self._db.value(f"SELECT {waiting} OR EXISTS (SELECT 1 FROM turns WHERE state = 'running')"))
+
+    def list_failed_turns(self) -> list[FailedTurn]:
+        """Return the last turn of each conversation that goes on, where it ended without an answer, oldest first. One
+        that the person stopped, or whose message was undone, is none."""
+        rows = self._db.rows(
+            "SELECT t.id, t.session, t.generation, t.state, t.error, t.ended_at FROM turns t"
+            " JOIN sessions s ON s.key = t.session AND s.generation = t.generation AND s.ended_at IS NULL"
+            " WHERE t.rowid > (SELECT max(rowid) FROM turns) - ? AND t.state <> 'running' ORDER BY t.rowid",
+            (_RECENT_TURNS,),
+        )
+        newest = {row["session"]: row for row in rows}
+        return [
+            _read_failed_turn(row)
+            for row in sorted(newest.values(), key=lambda row: str(row["ended_at"]))
+            if row["state"] != "answered" and row["error"] != STOPPED_REPLY and self._has_visible_request(row["id"])
+        ]
+
+    def _has_visible_request(self, turn: str) -> bool:
+        sql = "SELECT 1 FROM messages INDEXED BY messages_turn WHERE turn = ? AND role = 'user' AND hidden_by IS NULL"
+        return self._db.value(sql, (turn,)) is not None
 
     def list_open(self, session: str, *, limit: int = 200) -> list[UserRequest]:
         """Return open requests, newest first."""
