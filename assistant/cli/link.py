@@ -110,7 +110,7 @@ class InProcessLink:
         return self._control.status()
 
     async def unattended(self) -> str:
-        return self._control.unattended()
+        return self._control.health.unattended()
 
 
 T = TypeVar("T")

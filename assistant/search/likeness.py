@@ -47,7 +47,9 @@ class UnitLikeness:
 
     def among(self, units: Ints) -> Floats:
         """Return (n, n) how similar n units are to each other; places among the m."""
-        vectors = (self.rows[units].astype(np.float32) / np.float32(VECTOR_SCALE) - self.mean) / self.lengths[units, None]
+        vectors = (self.rows[units].astype(np.float32) / np.float32(VECTOR_SCALE) - self.mean) / self.lengths[
+            units, None
+        ]
         likeness: Floats = vectors @ vectors.T
         return likeness
 

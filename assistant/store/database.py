@@ -14,9 +14,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from assistant.core.errors import HomeReplaced, StoreError, UsageError
 from assistant.store.files import (
@@ -34,9 +33,6 @@ from assistant.store.rows import clean_text, format_time, insert_sql, stored_row
 from assistant.store.schema.library import Migrations, library_database, migration_names
 from assistant.store.schema.versions import require_current_schema, require_known_schema
 from assistant.store.sqlite_errors import DATA_KEPT, explain_error, translated_errors, unreadable_rows_explained
-
-if TYPE_CHECKING:
-    import sqlite_utils
 
 _STATEMENTS = 256
 _COPIED = 1 << 18
@@ -111,14 +107,9 @@ class Database:
     def close(self) -> None:
         self._connection.close()
 
-    @cached_property
-    def utils(self) -> sqlite_utils.Database:
-        """The library's view of this database: what a migration gets."""
-        return library_database(self._connection)
-
     @property
-    def is_in_transaction(self) -> bool:
-        return self._connection.in_transaction
+    def connection(self) -> sqlite3.Connection:
+        return self._connection
 
     # ---------------------------------------------------------------------------------------------------- reading
 
@@ -353,7 +344,7 @@ class Database:
             self.backup(now, f"before-{pending[0]}")
         if pending:
             with self.write():
-                migrations.apply(self.utils)
+                migrations.apply(library_database(self._connection))
 
     def require_schema(self, migrations: Migrations) -> None:
         """Raises `NewerSchema`, and `OlderSchema` if opening for writing would migrate it."""

@@ -50,8 +50,7 @@ class DaemonControl:
     runtime: Runtime
     commands: CommandRegistry
     conversation: Conversation
-    report: Callable[[], Mapping[str, Any]]
-    unattended: Callable[[], str]
+    health: DaemonStatus
     shell: ShellCommands
 
     async def accept(self, incoming: IncomingMessage) -> InboxReceipt:
@@ -109,7 +108,7 @@ class DaemonControl:
 
     def status(self) -> Mapping[str, Any]:
         """Return the status as plain JSON; `ok` is False if anything needs a person (I11)."""
-        return self.report()
+        return self.health.report()
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,14 +233,8 @@ class App:
         shipped = all(settings.origins[key] == DEFAULTS_ORIGIN for key in ("guest.commands", "room.commands"))
         check_names(settings.values, self.toolbox.allowed_roles, None if shipped else self.commands.grantable_roles())
         self.inbound = build_inbound(self.base, self.commands, self.runtime.accept, self.dispatcher)
-        self.control = DaemonControl(
-            self.runtime,
-            self.commands,
-            stores.conversation,
-            self.status,
-            self.daemon_status.unattended,
-            ShellCommands(settings.home.path),
-        )
+        shell = ShellCommands(settings.home.path)
+        self.control = DaemonControl(self.runtime, self.commands, stores.conversation, self.daemon_status, shell)
         self.read_api = build_read_api(self)
         deps = ApiDeps(self.control, self.read_api, self.terminal, self.daemon_status, self.browsers, self.push_key)
         web = settings.values.web

@@ -45,7 +45,7 @@ def test_a_branch_shows_what_was_said_up_to_the_message(home: StoreHome) -> None
 
 
 def test_a_branch_that_the_disk_refused_to_index_is_made_when_it_is_asked_for_again(home: StoreHome) -> None:
-    disk = home.db.utils.conn
+    disk = home.db.connection
     disk.execute("CREATE TRIGGER refused BEFORE INSERT ON messages BEGIN SELECT RAISE(FAIL, 'no room'); END")
     with pytest.raises(StoreError):
         home.conversation.branch_session("main", 4, NOW)

@@ -245,12 +245,14 @@ def test_f35_a_change_that_was_cut_off_is_in_the_log_once_after_the_restart(
         with home.log.path("main").open("ab") as file:
             file.write(b"x")
     else:
-        home.db.utils.execute("CREATE TRIGGER fault BEFORE INSERT ON messages BEGIN SELECT raise(ABORT, 'full'); END")
-        home.db.utils.conn.commit()
+        home.db.connection.execute(
+            "CREATE TRIGGER fault BEFORE INSERT ON messages BEGIN SELECT raise(ABORT, 'full'); END"
+        )
+        home.db.connection.commit()
     with pytest.raises(StoreError) if not whole else nullcontext():
         _ = home.edit("at six", "c1") if kind == "edit" else home.delete("c1")
-    home.db.utils.execute("DROP TRIGGER IF EXISTS fault")
-    home.db.utils.conn.commit()
+    home.db.connection.execute("DROP TRIGGER IF EXISTS fault")
+    home.db.connection.commit()
     home.restart().conversation.recover_after_crash(LATER)
     for _ in range(2):
         home.changes.recover_after_crash(LATER)

@@ -47,13 +47,13 @@ def home(tmp_path: Path) -> Iterator[StoreHome]:
 
 def traced(home: StoreHome) -> list[str]:
     statements: list[str] = []
-    home.db.utils.conn.set_trace_callback(statements.append)
+    home.db.connection.set_trace_callback(statements.append)
     return statements
 
 
 def scans(home: StoreHome, statements: list[str]) -> list[str]:
     """Statements that read a whole table or index, with their plans."""
-    home.db.utils.conn.set_trace_callback(None)
+    home.db.connection.set_trace_callback(None)
     found = []
     for sql in dict.fromkeys(statements):
         if sql.split()[0] not in ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH") or "messages_fts" in sql:
@@ -154,7 +154,7 @@ def test_the_view_is_read_once_and_extended_after_that(home: StoreHome) -> None:
     home.say("more", "and more")
     home.conversation.load_view("main")
     assert not [sql for sql in statements if "ORDER BY position" in sql and "LIMIT" not in sql]
-    home.db.utils.conn.set_trace_callback(None)
+    home.db.connection.set_trace_callback(None)
     assert home.view_contents()[-1] == "and more"
 
 
@@ -167,7 +167,7 @@ def counted_steps(home: StoreHome) -> Iterator[list[int]]:
         steps[0] += 1
         return 0
 
-    connection: sqlite3.Connection = home.db.utils.conn
+    connection: sqlite3.Connection = home.db.connection
     connection.set_progress_handler(step, 1)
     try:
         yield steps
@@ -249,7 +249,7 @@ def test_however_many_checkpoints_become_one_it_takes_as_many_statements(home: S
         several = [compacted(home) for _ in range(count)]
         statements = traced(home)
         home.conversation.commit_compaction(plan_merge(home, several, summary_message()), NOW)
-        home.db.utils.conn.set_trace_callback(None)
+        home.db.connection.set_trace_callback(None)
         return len(statements)
 
     assert merged(12) == merged(3)

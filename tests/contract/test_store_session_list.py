@@ -21,7 +21,7 @@ def test_sessions_are_read_again_only_after_a_change(tmp_path: Path) -> None:
     try:
         home.say("hello", "good day")
         first = home.conversation.list_sessions()
-        home.db.utils.conn.set_trace_callback(queries.append)
+        home.db.connection.set_trace_callback(queries.append)
         assert home.conversation.list_sessions() == first
         assert not any("FROM sessions" in query for query in queries), queries
         home.say("of the garden", "yes", "thread:garden")

@@ -225,11 +225,11 @@ def test_a_notice_and_its_mark_are_stored_together_or_not_at_all(db: Database) -
     ledger = ledger_of(db)
     held = ledger.reserve(call(usd=9.0), NOW)
     # The disk takes no notice.
-    db.utils.conn.execute("CREATE TRIGGER no_room BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'full'); END")
+    db.connection.execute("CREATE TRIGGER no_room BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'full'); END")
     with pytest.raises((StoreError, sqlite3.Error)):
         ledger.settle_reservation(held, Usage(10, 10, cost_usd=9.0), NOW)
     assert db.rows("SELECT * FROM notice_marks") == []
-    db.utils.conn.execute("DROP TRIGGER no_room")
+    db.connection.execute("DROP TRIGGER no_room")
     ledger.settle_reservation(held, Usage(10, 10, cost_usd=9.0), NOW)
     assert len(told(db)) == 1
 

@@ -174,7 +174,7 @@ async def test_what_pages_ask_first_takes_as_many_statements_with_more_messages_
     tmp_path: Path,
 ) -> None:
     async with run_web_api(tmp_path, "I see.") as it:
-        connection = it.app.stores.outbox._db.utils.conn
+        connection = it.app.stores.outbox._db.connection
         counts = []
         for said in (1, 3):
             for _ in range(said):

@@ -89,7 +89,7 @@ async def test_a_wake_up_loads_no_view_of_a_conversation_in_which_nothing_was_sa
     async with app_with_long_history(tmp_path, 4) as it:
         await it.app.background_compaction.wait_until_idle()
         queries: list[str] = []
-        it.app.stores.conversation._db.utils.conn.set_trace_callback(queries.append)
+        it.app.stores.conversation._db.connection.set_trace_callback(queries.append)
         for minutes in (6, 4, 4):
             it.clock.now += timedelta(minutes=minutes)
             it.app.background_compaction.check_due()

@@ -31,7 +31,7 @@ def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no
             use_model(it.app, FailoverModel([metered], RetryPolicy()))
             await it.say("hello")
             await it.wait_idle()
-            connection = stores.conversation._db.utils.conn
+            connection = stores.conversation._db.connection
             level = "FULL"
 
             def traced(statement: str) -> None:

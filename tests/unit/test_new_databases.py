@@ -41,7 +41,7 @@ def test_a_copied_database_is_one_that_was_migrated(
     monkeypatch.setattr(Migrations, "apply", _migrate)
     migrated = Database.open(tmp_path / "migrated.db", migrations, NOW)
     try:
-        assert _contents(copied.utils.conn) == _contents(migrated.utils.conn)
+        assert _contents(copied.connection) == _contents(migrated.connection)
         assert [path.stat().st_mode for path in sorted(tmp_path.glob("copied.db*"))] == [0o100600] * 3
     finally:
         copied.close()

@@ -34,9 +34,9 @@ def db(tmp_path: Path) -> Iterator[Database]:
 def texts(db: Database, *, read: bool) -> list[str]:
     """What is there; `read` is whether the database was asked for it."""
     statements: list[str] = []
-    db.utils.conn.set_trace_callback(statements.append)
+    db.connection.set_trace_callback(statements.append)
     rows = db.remembered.rows("notes", SELECT)
-    db.utils.conn.set_trace_callback(None)
+    db.connection.set_trace_callback(None)
     assert (SELECT in statements) == read
     return [row["text"] for row in rows]
 

@@ -15,7 +15,7 @@ class SessionList:
 
     def read(self) -> list[SessionInfo]:
         """As `list_session_infos`. Raises `StoreError`."""
-        if self._db.is_in_transaction:
+        if self._db.connection.in_transaction:
             # What is read within a transaction may be rolled back.
             return list_session_infos(self._db)
         version = (int(self._db.value("SELECT total_changes()")), int(self._db.value("PRAGMA data_version")))

@@ -251,7 +251,7 @@ class _Table:
         names, marks = ", ".join(columns), ", ".join("?" * len(row))
         try:
             return bool(
-                self._made.utils.conn.execute(
+                self._made.connection.execute(
                     f"INSERT OR IGNORE INTO {self._name} ({names}) VALUES ({marks})", tuple(row)
                 ).rowcount
             )

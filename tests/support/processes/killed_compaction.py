@@ -44,7 +44,7 @@ def main(path: Path, what: str, steps: int) -> None:
 def _killed_after(home: StoreHome, steps: int) -> None:
     left = itertools.count(steps - 1, -1)
     if steps:
-        home.db.utils.conn.set_progress_handler(lambda: 0 if next(left) else _die(), 1)
+        home.db.connection.set_progress_handler(lambda: 0 if next(left) else _die(), 1)
 
 
 def _die() -> int:

@@ -42,7 +42,7 @@ def main(path: Path, step: int, ending: str) -> None:
             count()
 
     for db in (home.db, home.character_db, home.memory_db):
-        db.utils.conn.set_trace_callback(statement)
+        db.connection.set_trace_callback(statement)
     sys.addaudithook(audit)
     asyncio.run(home.erasure.erase(erasure_request(), NOW))
     print(counted)

@@ -52,7 +52,7 @@ def _killed_before(home: MemoryFilesHome, step: int) -> None:
         if event in _FILES or writes:
             count()
 
-    home.db.utils.conn.set_trace_callback(_on(_WRITES, count))
+    home.db.connection.set_trace_callback(_on(_WRITES, count))
     sys.addaudithook(seen)
 
 
