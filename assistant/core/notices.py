@@ -253,6 +253,14 @@ class NoticeKind(Enum):
         once="a jump",
     )
 
+    TIME_ZONE_CHANGED = NoticeForm(
+        "Your time zone is {zone} now; it was {before}. {moved} at times of day: I go by the new clock for them. What is "
+        "set for one time comes at the moment that was meant. `/agenda` shows what is next.",
+        "A start in another time zone than before, while reminders or schedules repeat",
+        place="recent",
+        once="a change",
+    )
+
     # The data folder
     DATA_DAMAGED = NoticeForm(
         "I found damage in your data folder. {what}",

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import fcntl
+import os
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -262,6 +264,21 @@ def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it
             assert is_clear(str(found.value))
         with home_lock(settings.home.path):
             build_app(settings, SteppingClock()).close()
+
+
+@needs_mounts
+def test_a_home_that_became_read_only_under_its_process_is_still_seen_to_be_served(tmp_path: Path) -> None:
+    """Else `assistant stop` says that nothing runs, and leaves it running."""
+    with mounted_disk(tmp_path / "home") as disk:
+        with home_lock(disk.place):
+            pass
+        # The kernel takes a disk with errors from under files that are open; a remount waits for those open to write.
+        holder = os.open(disk.place / "run" / "lock", os.O_RDONLY)
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        with read_only(disk.place):
+            assert is_home_served(disk.place)
+        os.close(holder)
+        assert not is_home_served(disk.place)
 
 
 def test_a_second_process_is_refused_though_somebody_removed_run(tmp_path: Path) -> None:

@@ -88,6 +88,15 @@ async def day_comes(it: ConformanceApp) -> None:
         await it.app.briefs.wait_idle()
 
 
+async def travel(it: ConformanceApp) -> None:
+    await say(it, "apples")
+    await command(it, '/remind stretch --every "day at 8"')
+    await it.stop()
+    with (it.home / "config.toml").open("a") as file:
+        file.write('[home]\ntimezone = "Asia/Tokyo"\n')
+    await it.start()
+
+
 async def damage_search(it: ConformanceApp) -> None:
     await say(it, "apples")
     await it.stop()
