@@ -1,4 +1,4 @@
-"""The owner travels: what repeats at a time of day comes at that time by the clock of the zone that the settings have now.
+"""The owner travels: what repeats at a time of day comes at that time by the clock of the zone in the settings.
 
 What is set for one time comes at its moment, and what repeats within a day at its interval. Other people and rooms did
 not move: theirs stays in the zone in which it was set.
@@ -17,7 +17,7 @@ from assistant.store.script.jobs import Jobs
 
 
 def follow_time_zone(jobs: Jobs, zone: ZoneInfo, send: Callable[[Notice], None]) -> None:
-    """At start-up: move what repeats to the zone, and tell it. A crash in between tells it once. Raises `StoreError`."""
+    """At start-up: move what repeats to the zone, and tell it, once even after a crash. Raises `StoreError`."""
     moved = [job for job in jobs.list_of_other_zones(OWNER_SCOPE, zone.key) if follows_the_clock(job.spec)]
     dues = {job.id: due_in_zone(job.due, zone) for job in moved if job.due is not None}
     if not dues:

@@ -254,8 +254,8 @@ class NoticeKind(Enum):
     )
 
     TIME_ZONE_CHANGED = NoticeForm(
-        "Your time zone is {zone} now; it was {before}. {moved} at times of day: I go by the new clock for them. What is "
-        "set for one time comes at the moment that was meant. `/agenda` shows what is next.",
+        "Your time zone is {zone} now; it was {before}. {moved} at times of day: I go by the new clock for them. What "
+        "is set for one time comes at the moment that was meant. `/agenda` shows what is next.",
         "A start in another time zone than before, while reminders or schedules repeat",
         place="recent",
         once="a change",

@@ -91,10 +91,8 @@ async def day_comes(it: ConformanceApp) -> None:
 async def travel(it: ConformanceApp) -> None:
     await say(it, "apples")
     await command(it, '/remind stretch --every "day at 8"')
-    await it.stop()
-    with (it.home / "config.toml").open("a") as file:
-        file.write('[home]\ntimezone = "Asia/Tokyo"\n')
-    await it.start()
+    it.environ["ASSISTANT_HOME__TIMEZONE"] = "Asia/Tokyo"
+    await it.restart()
 
 
 async def damage_search(it: ConformanceApp) -> None:
