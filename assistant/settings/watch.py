@@ -66,7 +66,7 @@ class SettingsWatch:
         on_understood(settings)
 
     def check_files(self) -> None:
-        """Read config.toml and the secrets again if one of them changed, and the time zone of the machine if that did."""
+        """Read config.toml and the secrets again if one of them changed, and the machine's time zone if that did."""
         if not self.settings.values.home.timezone and (zone_files := _zone_stamps()) != self._zone_files:
             self._zone_files, self._machine_zone = zone_files, read_machine_zone().key
         seen = settings_stamps(self.settings.home)
@@ -89,8 +89,8 @@ class SettingsWatch:
         """Return the problems of the files."""
         zone, moved = self.settings.zone.key, self._machine_zone
         elsewhere = (
-            f"The time zone of this machine is {moved} now, and the assistant still goes by {zone}. Restart it to go by "
-            "that; `home.timezone` in the settings keeps one wherever the machine is."
+            f"The time zone of this machine is {moved} now, and the assistant still goes by {zone}. Restart it to go "
+            "by that; `home.timezone` in the settings keeps one wherever the machine is."
         )
         return ([elsewhere] if moved != zone else []) + [
             f"{problem} The settings that the daemon was started with stay; correct it with `assistant config edit`."
