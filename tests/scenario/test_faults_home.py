@@ -169,13 +169,23 @@ async def test_a_home_that_is_away_is_no_reason_to_start_anew(tmp_path: Path) ->
         it.bring_back()
 
 
-async def test_another_home_in_its_place_is_not_touched_and_ends_the_daemon_with_a_clear_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_link", [False, True])
+async def test_another_home_in_its_place_is_not_touched_and_ends_the_daemon_with_a_clear_line(
+    tmp_path: Path, is_link: bool
+) -> None:
+    """Moved away for a copy of it, or a link to it that leads to a copy now."""
     home = tmp_path / "home"
+    if is_link:
+        (tmp_path / "first").mkdir()
+        home.symlink_to(tmp_path / "first")
     settings = load_settings(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
     with pytest.raises(HomeReplaced) as ended:
         async with serve_daemon(settings) as daemon:
             home.rename(tmp_path / "unplugged")
-            shutil.copytree(tmp_path / "unplugged", home, ignore=shutil.ignore_patterns("*.sock"))
+            copy = tmp_path / "copy" if is_link else home
+            shutil.copytree(tmp_path / "unplugged", copy, ignore=shutil.ignore_patterns("*.sock"))
+            if is_link:
+                home.symlink_to(copy)
             before = _contents(home)
             daemon.app.check_due()
             await daemon.wait_until(asyncio.Event())
@@ -264,6 +274,21 @@ def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it
             assert is_clear(str(found.value))
         with home_lock(settings.home.path):
             build_app(settings, SteppingClock()).close()
+
+
+@needs_mounts
+def test_a_second_process_is_refused_under_another_name_of_the_same_folder(tmp_path: Path) -> None:
+    home, beside = tmp_path / "home", tmp_path / "beside"
+    home.mkdir()
+    beside.mkdir()
+    subprocess.run(["mount", "--bind", str(home), str(beside)], check=True)
+    try:
+        with home_lock(home):
+            assert is_home_served(beside)
+            with pytest.raises(HomeLocked), home_lock(beside):
+                pytest.fail("two processes serve one folder")
+    finally:
+        subprocess.run(["umount", str(beside)], check=True)
 
 
 @needs_mounts
