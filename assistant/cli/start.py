@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+
+
+def _open_standard_streams() -> None:
+    """Open to nothing what is closed of them: else the next file that is opened, a log or a database, would have the
+    number that errors are written to, and whoever prints would fail."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)
+            except OSError:
+                os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number
+            nothing = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(nothing, "w" if number else "r", encoding="utf-8"))
+
+
+_open_standard_streams()
 
 # Before anything else is imported. Whoever starts this may have it ignore interrupts, and then they stay ignored.
 _is_heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -20,6 +20,7 @@ import pytest
 import structlog
 
 from assistant.cli.logging_setup import log_to_stderr
+from assistant.cli.status import read_status_report
 from assistant.core.errors import HomeError, HomeLocked, HomeReplaced, StoreError
 from assistant.core.messages import Media
 from assistant.core.model_api import ModelRequest
@@ -272,6 +273,7 @@ def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it
             with pytest.raises(StoreError) as found:
                 HomeGuard(settings.home.path, []).require_writable()
             assert is_clear(str(found.value))
+            assert str(found.value) in read_status_report(settings.home)["problems"]
         with home_lock(settings.home.path):
             build_app(settings, SteppingClock()).close()
 
