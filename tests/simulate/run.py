@@ -142,6 +142,7 @@ def run_life(
     structlog.configure(
         processors=[_note_faults(complaints)], wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR)
     )
+    usual = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
     loop = VirtualLoop()
@@ -178,3 +179,5 @@ def run_life(
         loop.run_until_complete(loop.shutdown_asyncgens())
         asyncio.set_event_loop(None)
         loop.close()
+        gc.set_threshold(*usual)
+        gc.unfreeze()
