@@ -371,20 +371,10 @@ class Notice:
         return f"{self.kind.name.lower()}:{self.once}"
 
     def to_message(
-        self,
-        key: str,
-        session: str,
-        scope: str,
-        bridge: str,
-        target: str,
-        *,
-        message_id: int | None = None,
-        inbox_id: int | None = None,
+        self, key: str, session: str, scope: str, bridge: str, target: str, *, inbox_id: int | None = None
     ) -> OutgoingMessage:
         """Return the outgoing message, with its own key (I8)."""
-        return OutgoingMessage(
-            key, session, scope, bridge, target, self.text, "notice", message_id, inbox_id, self.buttons
-        )
+        return OutgoingMessage(key, session, scope, bridge, target, self.text, "notice", None, inbox_id, self.buttons)
 
 
 @dataclass(frozen=True, slots=True)

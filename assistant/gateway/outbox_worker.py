@@ -352,7 +352,7 @@ def _give_up_notice(item: OutboxItem, state: Literal["ambiguous", "failed"], err
         retry=retry,
         drop=drop,
     )
-    return notice.to_message(key, MAIN_SESSION, OWNER_SCOPE, *place, message_id=outgoing.message_id)
+    return replace(notice.to_message(key, MAIN_SESSION, OWNER_SCOPE, *place), message_id=outgoing.message_id)
 
 
 def _describe_message(outgoing: OutgoingMessage) -> str:
