@@ -74,6 +74,19 @@ def next_due_after(spec: ScheduleSpec, zone: ZoneInfo, last: DueSlot, after: dat
     return _first_after(_times(spec, datetime.fromisoformat(last.key), utc_to_local(after, zone)), zone, after)
 
 
+def follows_the_clock(spec: ScheduleSpec) -> bool:
+    """Return whether it repeats at times of day, not at intervals within a day, which every zone shares."""
+    if isinstance(spec, RRuleSpec):
+        return _parts(spec.rrule)["FREQ"] not in ("HOURLY", "MINUTELY")
+    return isinstance(spec, CronSpec)
+
+
+def due_in_zone(due: DueSlot, zone: ZoneInfo) -> DueSlot:
+    """Return the slot at the same local time in another zone. It has the same key: what has ended does not come again,
+    and what has not is due once, if late."""
+    return DueSlot(local_to_utc(datetime.fromisoformat(due.key), zone), due.key)
+
+
 def skip_passed(spec: ScheduleSpec, zone: ZoneInfo, due: DueSlot, now: datetime, most: int) -> DueSlot | None:
     """Where more than `most` slots passed from `due` to `now`, return one close to the last of them, so that about a
     tenth of `most` are left; else None."""

@@ -165,7 +165,7 @@ class AgendaService:
         if repeats and not request.repeat and await asyncio.to_thread(counts_from_now, request.when, self.zone, now):
             return await self.create_reminder(replace(request, text=text or job.text), now)
         due = await self._new_times(job, request.when, request.repeat, now)
-        changed = self.jobs.change(job_id, scope, request.key, now, text or job.text, due)
+        changed = self.jobs.change(job_id, scope, request.key, now, text or job.text, due, self.zone.key)
         self._changed()
         return changed
 

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from assistant.core.backups import Backup, BackupKind, BackupResult
-from assistant.core.calendar import SleepSchedule
+from assistant.core.calendar import SleepSchedule, is_still_ahead
 from assistant.core.errors import AssistantError, StoreError, UsageError
 from assistant.core.logger import get_logger
 from assistant.store.backup.folder import BackupFolder
@@ -106,7 +106,8 @@ class BackupScheduler:
     def check_due(self) -> None:
         """Called at every wake-up: start a backup that is due."""
         now = self._clock()
-        if self.is_running() or self._is_erasing() or (self._retry_at is not None and now < self._retry_at):
+        waits = self._retry_at is not None and is_still_ahead(self._retry_at, now, RETRY_AFTER)
+        if self.is_running() or self._is_erasing() or waits:
             return
         try:
             due = is_backup_due(self._schedule, self._folder.list_backups(), self._home_begun_at(), now)

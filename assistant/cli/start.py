@@ -1,10 +1,28 @@
-"""Where the programs begin: an interrupt (Ctrl-C) while they load ends them without a traceback, and what they load is
-not searched for garbage."""
+"""Where the programs begin: standard streams are open, an interrupt (Ctrl-C) while they load ends them without a
+traceback, and what they load is not searched for garbage."""
 
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import sys
+
+
+def _open_standard_streams() -> None:
+    """Open to nothing what is closed of them: else the next file that is opened, a log or a database, would have the
+    number that errors are written to, and whoever prints would fail."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)
+            except OSError:
+                os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number
+            nothing = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(nothing, "w" if number else "r", encoding="utf-8"))
+
+
+_open_standard_streams()
 
 # New objects after which the collector of cycles looks at them. After Python's own 700 it would walk what a start
 # loads, which all stays, two hundred times. A daemon that is ready goes back to those (`keep_for_good`).

@@ -41,6 +41,7 @@ from assistant.service.presence import detect_service_manager
 from assistant.service.unit_files import was_edited_by_hand
 from assistant.settings.home import Home, home_from_environment
 from assistant.settings.settings import load_settings
+from assistant.store.home.guard import HomeGuard
 from assistant.wire.checks import build_doctor_deps
 from assistant.wire.stores import stored_status
 
@@ -109,6 +110,11 @@ def read_status_report(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str,
             settings = replace(settings, home=Home(next(it for it in home.path.parents if it.exists())))
         report = stored_status(settings, stores, utc_now()) | {"home": str(home.path)}
     served = is_home_served(home.path)
+    if home.path.exists():
+        try:
+            HomeGuard(home.path, ()).require_writable()
+        except StoreError as error:
+            problems.append(str(error))
     if not served and report["waiting"]:
         # That nothing runs is a problem only where somebody waits for an answer.
         where = pluralize(report["waiting"], "conversation")

@@ -49,6 +49,16 @@ def month_number(name: str) -> int:
 UNSET_CLOCK, _LATEST_NOW = datetime(1970, 1, 1, tzinfo=UTC), datetime(9800, 1, 1, tzinfo=UTC)
 
 
+# A wall clock that is put right goes back by less all the time.
+CLOCK_TOLERANCE = timedelta(minutes=2)
+
+
+def is_still_ahead(until: datetime, now: datetime, longest: timedelta) -> bool:
+    """Return whether a moment that was put at most `longest` ahead is still to come. One that is farther ahead was put
+    there by a clock that was set back since: who waited for it would wait for years."""
+    return now < until <= now + longest + CLOCK_TOLERANCE
+
+
 def utc_now() -> datetime:
     return possible_now(datetime.now(UTC))
 

@@ -253,6 +253,14 @@ class NoticeKind(Enum):
         once="a jump",
     )
 
+    TIME_ZONE_CHANGED = NoticeForm(
+        "Your time zone is {zone} now; it was {before}. {moved} at times of day: I go by the new clock for them. What "
+        "is set for one time comes at the moment that was meant. `/agenda` shows what is next.",
+        "A start in another time zone than before, while reminders or schedules repeat",
+        place="recent",
+        once="a change",
+    )
+
     # The data folder
     DATA_DAMAGED = NoticeForm(
         "I found damage in your data folder. {what}",
@@ -363,20 +371,10 @@ class Notice:
         return f"{self.kind.name.lower()}:{self.once}"
 
     def to_message(
-        self,
-        key: str,
-        session: str,
-        scope: str,
-        bridge: str,
-        target: str,
-        *,
-        message_id: int | None = None,
-        inbox_id: int | None = None,
+        self, key: str, session: str, scope: str, bridge: str, target: str, *, inbox_id: int | None = None
     ) -> OutgoingMessage:
         """Return the outgoing message, with its own key (I8)."""
-        return OutgoingMessage(
-            key, session, scope, bridge, target, self.text, "notice", message_id, inbox_id, self.buttons
-        )
+        return OutgoingMessage(key, session, scope, bridge, target, self.text, "notice", None, inbox_id, self.buttons)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Literal
 
 from assistant.core.bridge_api import Bridge, OutgoingPart
+from assistant.core.calendar import CLOCK_TOLERANCE, is_still_ahead
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
 from assistant.core.logger import get_logger
@@ -57,9 +58,15 @@ _MAX_PLACES_AT_ONCE = 8
 class _Pause:
     """A target's backoff: until when nothing is sent there, and why."""
 
-    until: datetime
+    began_at: datetime
+    length: timedelta
     error: str = ""
     firm: bool = False  # not lifted when a recipient connects
+
+    def remaining(self, now: datetime) -> timedelta:
+        """Return how much is left of it; none once the clock was set back."""
+        until = self.began_at + self.length
+        return until - now if is_still_ahead(until, now, self.length) else timedelta()
 
 
 @dataclass(slots=True, eq=False)
@@ -161,7 +168,7 @@ class OutboxWorker:
         """Return sendable items for up to `limit` targets. Items of failing targets are excluded in the query, so that
         they cannot hide others."""
         items_by_place: dict[str, list[OutboxItem]] = {}
-        seen_places = {*self._sending, *(place for place, pause in self._pauses.items() if pause.until > now)}
+        seen_places = {*self._sending, *(place for place, pause in self._pauses.items() if pause.remaining(now))}
         while len(items_by_place) < limit:
             items = self.outbox.pending_items(
                 self.bridge.name, limit=_PAGE, except_targets=seen_places, except_ids=self._unheard_ids
@@ -259,13 +266,13 @@ class OutboxWorker:
         reported = "" if nobody and not uncertain else str(error)
         self.outbox.set_state(item.id, "sending" if uncertain else "pending", now, error=reported)
         if error.retry_after:
-            until = now + timedelta(seconds=error.retry_after)
-            self._pauses[item.outgoing.target] = _Pause(until, reported, firm=True)
+            length = timedelta(seconds=error.retry_after)
+            self._pauses[item.outgoing.target] = _Pause(now, length, reported, firm=True)
         # If a recipient connected during the attempt, retry at once.
         elif nobody and not somebody_came:
             self._unheard_ids.add(item.id)
         elif not somebody_came:
-            self._pauses[item.outgoing.target] = _Pause(now + _retry_delay(item), reported)
+            self._pauses[item.outgoing.target] = _Pause(now, _retry_delay(item), reported)
         return nobody
 
     def _give_up(self, item: OutboxItem, state: Literal["ambiguous", "failed"], error: str, now: datetime) -> None:
@@ -277,15 +284,16 @@ class OutboxWorker:
 
     def _is_within_dedupe_window(self, item: OutboxItem, now: datetime) -> bool:
         """Return whether a resend is still deduplicated. The window starts with the first attempt, however long the
-        item waited before."""
-        return now - (item.tried_at or item.created_at) < timedelta(seconds=self.bridge.capabilities.dedupe_seconds)
+        item waited before; how long ago that was is not known once the clock was set back."""
+        elapsed = now - (item.tried_at or item.created_at)
+        return -CLOCK_TOLERANCE <= elapsed < timedelta(seconds=self.bridge.capabilities.dedupe_seconds)
 
     def _wake_later(self, now: datetime) -> None:
         """Wake the worker when the first pause ends; `now` is when the items were read."""
         if self._timer is not None:
             self._timer.cancel()
-        if waits := [pause.until for pause in self._pauses.values() if pause.until > now]:
-            wait = (min(waits) - now).total_seconds()
+        if waits := list(filter(None, (pause.remaining(now) for pause in self._pauses.values()))):
+            wait = min(waits).total_seconds()
             self._timer = asyncio.get_running_loop().call_later(max(wait, _MIN_WAIT), self.wake)
 
     @contextlib.contextmanager
@@ -297,7 +305,7 @@ class OutboxWorker:
         except StoreError as error:
             self.disk_error = str(error)
             if place is not None:
-                self._pauses[place] = _Pause(self.clock() + _DISK_RETRY_DELAY, firm=True)
+                self._pauses[place] = _Pause(self.clock(), _DISK_RETRY_DELAY, firm=True)
             log.error("outbox cannot be written", bridge=self.bridge.name, error=str(error))
 
 
@@ -344,7 +352,7 @@ def _give_up_notice(item: OutboxItem, state: Literal["ambiguous", "failed"], err
         retry=retry,
         drop=drop,
     )
-    return notice.to_message(key, MAIN_SESSION, OWNER_SCOPE, *place, message_id=outgoing.message_id)
+    return replace(notice.to_message(key, MAIN_SESSION, OWNER_SCOPE, *place), message_id=outgoing.message_id)
 
 
 def _describe_message(outgoing: OutgoingMessage) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from assistant.core.calendar import is_still_ahead
 from assistant.core.errors import AssistantError, ReplicaLost, ReplicaUnavailable, StoreError, UsageError
 from assistant.core.logger import get_logger
 from assistant.core.text import pluralize
@@ -326,7 +327,8 @@ class Replicator:
             elif not look.result():
                 await self._start_over("The whole copy is gone from where it was stored. A new one is made.")
         now = self._clock()
-        if self._base_at is not None and now >= self._look_at and not self._look and not self._base:
+        waits = is_still_ahead(self._look_at, now, _LOOK_FOR_BASE_EVERY)
+        if self._base_at is not None and not waits and not self._look and not self._base:
             self._look_at = now + _LOOK_FOR_BASE_EVERY
             self._look = asyncio.create_task(self._bases.is_current(self._base_number), name="replica look")
             self._look.add_done_callback(lambda _: self._wake.set())
@@ -335,7 +337,7 @@ class Replicator:
         now = self._clock()
         if self._base_at is not None and self._options.is_base_due(self._base_at, now):
             self._base_wanted = True
-        is_early = self._base_retry_at is not None and now < self._base_retry_at
+        is_early = self._base_retry_at is not None and is_still_ahead(self._base_retry_at, now, _BASE_TRY_EVERY)
         if self._base or self._look or not self._base_wanted or is_early or self._is_erasing():
             return
         self._base_wanted, self._base_retry_at = False, now + _BASE_TRY_EVERY

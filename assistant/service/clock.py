@@ -13,10 +13,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Literal
 
-from assistant.core.calendar import UNSET_CLOCK, possible_now, utc_now
+from assistant.core.calendar import CLOCK_TOLERANCE, UNSET_CLOCK, possible_now, utc_now
 from assistant.core.dataclass import dataclass
 
-TOLERANCE = timedelta(minutes=2)
+TOLERANCE = CLOCK_TOLERANCE
 HOLD = timedelta(minutes=5)
 
 

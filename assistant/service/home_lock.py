@@ -157,7 +157,8 @@ def _claimant(home: Path) -> int | None:
 
 def _is_locked(lock: Path) -> bool:
     try:
-        file = open_plain_file(lock, os.O_RDWR)
+        # It may be on a file system that became read-only under the process that holds it.
+        file = open_plain_file(lock, os.O_RDONLY)
     except OSError:
         return False
     try:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 
-from assistant.core.calendar import SleepSchedule, is_late_start
+from assistant.core.calendar import SleepSchedule, is_late_start, is_still_ahead
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ArchiveUnavailable, AssistantError, UsageError
 from assistant.core.logger import get_logger
@@ -149,7 +149,7 @@ class ResetScheduler:
         unfinished = self._stores.resets.unfinished_resets()
         for reset in unfinished:
             # A retry further in the future than the longest pause was set by a wrong clock.
-            if reset.retry_at is None or not now < reset.retry_at <= now + MAX_RETRY_PAUSE:
+            if reset.retry_at is None or not is_still_ahead(reset.retry_at, now, MAX_RETRY_PAUSE):
                 yield ResetRequest(reset.session, reset.reason, late=reset.attempts > 0, resumes=reset.resumes)
         if not self._policies.has_automatic:
             return

@@ -2,14 +2,15 @@
 daemon runs.
 
 The daemon always runs on valid settings. When the file changes it is read again: a few keys apply at once, others are
-reported until the next start. An invalid file changes nothing, and makes the status red until it is fixed. While
-nothing changed, a check costs two system calls.
+reported until the next start. An invalid file changes nothing, and makes the status red until it is fixed. So does
+another time zone of the machine, where the settings name none. While nothing changed, a check costs four system calls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
@@ -19,12 +20,13 @@ from assistant.core.logger import get_logger, structlog
 from assistant.settings.home import file_stamp, settings_stamps
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.sections import SETTING_FIELDS, WEB_TOKEN_KEY, SettingsValues
-from assistant.settings.settings import Settings
+from assistant.settings.settings import Settings, read_machine_zone
 
 log = get_logger()
 
 _LIVE_SECTIONS = ("budget.", "brief.", "telegram.", "matrix.", "discord.", "slack.", "mail.", "calendar.", "notify.")
 _LOG_LEVEL = "log.level"
+_ZONE_FILES = (Path("/etc/localtime"), Path("/etc/timezone"))
 _LIVE = (_LOG_LEVEL, WEB_TOKEN_KEY)
 
 
@@ -59,10 +61,14 @@ class SettingsWatch:
         self._persona = file_stamp(settings.home.persona)
         self._refused: tuple[str, ...] = ()
         self._waiting: tuple[str, ...] = ()
+        self._zone_files = _zone_stamps()
+        self._machine_zone = settings.zone.key
         on_understood(settings)
 
     def check_files(self) -> None:
-        """Read config.toml and the secrets again if one of them changed."""
+        """Read config.toml and the secrets again if one of them changed, and the machine's time zone if that did."""
+        if not self.settings.values.home.timezone and (zone_files := _zone_stamps()) != self._zone_files:
+            self._zone_files, self._machine_zone = zone_files, read_machine_zone().key
         seen = settings_stamps(self.settings.home)
         if seen == self._seen:
             return
@@ -81,7 +87,12 @@ class SettingsWatch:
 
     def problems(self) -> list[str]:
         """Return the problems of the files."""
-        return [
+        zone, moved = self.settings.zone.key, self._machine_zone
+        elsewhere = (
+            f"The time zone of this machine is {moved} now, and the assistant still goes by {zone}. Restart it to go "
+            "by that; `home.timezone` in the settings keeps one wherever the machine is."
+        )
+        return ([elsewhere] if moved != zone else []) + [
             f"{problem} The settings that the daemon was started with stay; correct it with `assistant config edit`."
             for problem in self._refused
         ]
@@ -107,6 +118,10 @@ class SettingsWatch:
             log.info("changed settings apply from now on", keys=", ".join(live))
         if self._waiting:
             log.info("changed settings take effect at the next start", keys=", ".join(self._waiting))
+
+
+def _zone_stamps() -> tuple[object, ...]:
+    return tuple(map(file_stamp, _ZONE_FILES))
 
 
 def _differing(old: Settings, new: Settings) -> Iterator[str]:

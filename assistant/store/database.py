@@ -22,6 +22,7 @@ from assistant.store.files import (
     create_private_file,
     file_identity,
     prepare_home,
+    reader_mode,
     require_plain_database,
     sync_directory,
     sync_file,
@@ -72,7 +73,7 @@ class Database:
     def open_reader(cls, path: Path) -> Database:
         """Open read-only, concurrently with a writer. Raises `StoreError` if it does not exist."""
         try:
-            return cls._connected(path, "ro", (*CONNECTION, READER_CACHE))
+            return cls._connected(path, reader_mode(path), (*CONNECTION, READER_CACHE))
         except StoreError as error:
             if getattr(error.__cause__, "sqlite_errorcode", 0) != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise

@@ -50,6 +50,18 @@ def file_identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
+def reader_mode(path: Path) -> str:
+    """Return the mode in which a database is opened for reading. Beside it SQLite makes files for readers, which a file
+    system that can only be read refuses: there it is opened as one that never changes, unless some of it is beside it
+    in a log."""
+    wal = path.with_name(f"{path.name}-wal")
+    try:
+        is_read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+        return "ro&immutable=1" if is_read_only and not (wal.exists() and wal.stat().st_size) else "ro"
+    except OSError:
+        return "ro"
+
+
 def sync_file(path: Path) -> None:
     """Make the file's content durable; its name needs `sync_directory`. Raises `OSError`."""
     _sync_path(path, os.O_RDONLY)

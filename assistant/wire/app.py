@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import partial
 
 from assistant.agenda.clock_changes import ClockChanges
+from assistant.agenda.zone_changes import follow_time_zone
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.calendars.service import CalendarService
@@ -260,6 +261,7 @@ class App:
         supersede_denied(stores.conversation, stores.people, now)
         self.agenda_scheduler.recover_after_crash(now)
         self.clock_changes.recover_after_crash(now)
+        follow_time_zone(stores.jobs, self.settings.zone, partial(self.base.notices.send_to_session, MAIN_SESSION))
         self.sync_journal(now)
         self.sleep.recover_after_crash(now)
         self.maintenance.recover_files()

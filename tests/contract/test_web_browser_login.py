@@ -82,6 +82,10 @@ def test_f42_a_link_is_good_for_five_minutes(tmp_path: Path) -> None:
     clock.now += timedelta(seconds=20)
     with pytest.raises(UsageError, match="assistant open"):
         browsers.log_in(late, "a browser")
+    made_ahead = browsers.create_link_code()
+    clock.now -= timedelta(days=3 * 365)
+    with pytest.raises(UsageError, match="assistant open"):
+        browsers.log_in(made_ahead, "a browser")
 
 
 def test_f42_a_login_survives_a_restart_as_a_hash_and_ends_after_90_days_without_use(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from itertools import chain, permutations
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +87,39 @@ def _one_more_a_fault(before: int, after: int, faults: Faults) -> bool:
 
 def _sent_again(before: list[Any], after: list[Any], faults: Faults) -> bool:
     """The same deliveries, each sent, and all together at most once more a fault."""
+    after = _told_apart(before, after, faults)
     again = sum(row[-1] for row in after) - sum(row[-1] for row in before)
     return [row[:-1] for row in before] == [row[:-1] for row in after] and 0 <= again <= faults.all and _all_sent(after)
+
+
+def _told_apart(before: list[Any], after: list[Any], faults: Faults) -> list[Any]:
+    """`after` with a row for each notice where several that the disk had refused came as one message: it has the key of
+    one of them, goes to the place of all, and consists of their texts, each whole. Sending it again is one sending."""
+    if not faults.errors:
+        return after
+    there = {row[0] for row in after}
+    rows = []
+    for row in after:
+        missing = [part for part in before if part[0] not in there and part[1:5] == row[1:5] and part[4] == "notice"]
+        own = [part for part in before if part[0] == row[0]]
+        parts = [part for part in own + missing if _figureless(part) in _figureless(row)]
+        orders = chain.from_iterable(permutations(parts, count) for count in range(2, len(parts) + 1))
+        together = next((found for found in orders if _is_all_of(row, found)), None)
+        for part in together or [row]:
+            rows.append([*part[:6], row[6], row[7] if part[0] == row[0] else min(row[7], 1)])
+    return sorted(rows)
+
+
+def _is_all_of(row: list[Any], parts: Sequence[list[Any]]) -> bool:
+    """Whether the row's text is that of these one after another, its own among them; without figures where it has
+    none (`_as_numbered_at_first`)."""
+    text = "\n\n".join(part[5] for part in parts)
+    whole = text == row[5] or (row[0].startswith(_SIZED_NOTICES) and _TOKENS.sub("N", text) == row[5])
+    return whole and any(part[0] == row[0] for part in parts)
+
+
+def _figureless(row: list[Any]) -> str:
+    return _TOKENS.sub("N", row[5])
 
 
 def _figures_apart(deliveries: list[Any]) -> list[Any]:
@@ -98,6 +131,7 @@ def _figures_apart(deliveries: list[Any]) -> list[Any]:
 def _told_of_the_context(before: list[Any], after: list[Any], faults: Faults) -> bool:
     """As `_sent_again`, but fewer compactions may have been made after errors, and then the third is not told;
     "length not told" holds that it is told where it was made."""
+    after = _told_apart(before, after, faults)
     told = {row[0] for row in after}
     wanted = [row for row in before if row[0] in told or not row[0].startswith(pictures.LONG)]
     return _sent_again(_figures_apart(wanted), _figures_apart(after), faults)
@@ -105,6 +139,7 @@ def _told_of_the_context(before: list[Any], after: list[Any], faults: Faults) ->
 
 def _perhaps_sent(before: list[Any], after: list[Any], faults: Faults) -> bool:
     """The same deliveries, none sent twice; at most one a fault is uncertain, and is shown as that."""
+    after = _told_apart(before, after, faults)
     uncertain = [row for row in after if row[-2] == "ambiguous"]
     certain = [row for row in after if row not in uncertain]
     same = [row[:-2] for row in before] == [row[:-2] for row in after]

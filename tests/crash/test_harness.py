@@ -93,6 +93,28 @@ def test_a_search_whose_index_the_disk_refuses_may_answer_with_an_error_and_noth
     assert TURN.problems(unbroken, {"view": [refused], "said": [], "checkpoints": [1]}, Faults(errors=1))
 
 
+def test_notices_that_waited_for_the_disk_may_come_as_one_message_whole_and_to_the_same_place() -> None:
+    def told(key: str, text: str, times: int = 1, place: str = "main") -> list[object]:
+        return [key, "main", "network", place, "notice", text, "sent", times]
+
+    def problems(*deliveries: list[object], errors: int = 1) -> list[str]:
+        unbroken = {"deliveries": [told("full:main#1", "It is 96% full."), told("long:7#1", "It is long.")]}
+        return TURN.problems(unbroken, {"deliveries": list(deliveries)}, Faults(errors=errors, kills=1 - errors))
+
+    for first, second in (("It is 96% full.", "It is long."), ("It is long.", "It is 96% full.")):
+        assert problems(told("long:7#1", f"{first}\n\n{second}")) == []
+        assert problems(told("full:main#1", f"{first}\n\n{second}", times=2)) == []
+    assert problems(told("long:7#1", "It is long.\n\nIt is 96% full."), errors=0)
+    assert problems(told("long:7#1", "It is long.\n\nIt is 96% full.", times=3))
+    assert problems(told("long:7#1", "It is long.\n\nIt is 9% full."))
+    assert problems(told("long:7#1", "It is long.\n\nIt is 96% full.\n\nIt is long."))
+    assert problems(told("other#1", "It is long.\n\nIt is 96% full."))
+    assert problems(told("long:7#1", "It is long.\n\nIt is 96% full.", place="elsewhere"))
+    assert problems(told("long:7#1", "It is long."))
+    both = told("long:7#1", "It is long.\n\nIt is 96% full."), told("full:main#1", "It is 96% full.")
+    assert problems(*sorted(both))
+
+
 def test_shared_memory_that_grows_page_by_page_is_broken_at_its_first_page_alone() -> None:
     home = Path("/home")
     names = ("a.db-wal", "a.db-shm", "a.db-shm", "a.db-shm", "a.db-wal")

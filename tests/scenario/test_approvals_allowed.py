@@ -138,6 +138,17 @@ async def test_what_was_allowed_holds_after_a_restart_and_a_kill_between_the_wor
         assert rung == ["boat"] and len(it.app.stores.approvals.list_allowed(it.clock.now)) == 1
 
 
+def test_what_a_clock_that_was_ahead_allowed_nothing_allows_once_it_is_right(tmp_path: Path) -> None:
+    with closing(StoreHome(tmp_path).open()) as home:
+        stored, ahead = StoredApprovals(home.db), NOW + timedelta(days=3 * 365)
+        turn = home.conversation.mark_untrusted(home.begin_turn("What is it?", MAIN_SESSION), ["read_file"])
+        (approval,) = [stored.propose(allowed_effect(turn, "allowed"), "pending")]
+        assert stored.decide(approval.id, "approved", "", ahead, allowed_until=ahead + timedelta(days=30))
+        for now, count in ((ahead, 1), (NOW, 0)):
+            assert len(stored.list_allowed(now)) == count
+            assert (stored.use_allowed(approval.tool, approval.pattern, now) is not None) == bool(count)
+
+
 async def test_what_the_owner_allowed_is_no_guests(tmp_path: Path) -> None:
     rung: list[str] = []
     box = ToolRegistry([bells(rung)], timeout_seconds=5, authority=grant_others(["ring_bell"]))

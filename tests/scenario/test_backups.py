@@ -104,6 +104,15 @@ async def test_one_that_fails_is_told_keeps_the_old_ones_and_is_tried_again_late
     assert daily.room.trouble == ""
 
 
+async def test_one_that_fails_by_a_clock_that_is_ahead_is_tried_again_once_that_is_right(daily: ByTheClock) -> None:
+    huge = daily.home.path / "workspace" / "huge"
+    with huge.open("wb") as file:
+        file.truncate(1 << 42)
+    assert await daily.look(DUE + 3 * 365 * A_DAY) == []
+    huge.unlink()
+    assert await daily.look(DUE) == ["21-05 daily"] and daily.room.trouble == ""
+
+
 async def test_an_older_backup_that_the_disk_kept_is_told_as_that_and_removed_later(
     daily: ByTheClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import fcntl
+import os
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -18,6 +20,7 @@ import pytest
 import structlog
 
 from assistant.cli.logging_setup import log_to_stderr
+from assistant.cli.status import read_status_report
 from assistant.core.errors import HomeError, HomeLocked, HomeReplaced, StoreError
 from assistant.core.messages import Media
 from assistant.core.model_api import ModelRequest
@@ -167,13 +170,23 @@ async def test_a_home_that_is_away_is_no_reason_to_start_anew(tmp_path: Path) ->
         it.bring_back()
 
 
-async def test_another_home_in_its_place_is_not_touched_and_ends_the_daemon_with_a_clear_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_link", [False, True])
+async def test_another_home_in_its_place_is_not_touched_and_ends_the_daemon_with_a_clear_line(
+    tmp_path: Path, is_link: bool
+) -> None:
+    """Moved away for a copy of it, or a link to it that leads to a copy now."""
     home = tmp_path / "home"
+    if is_link:
+        (tmp_path / "first").mkdir()
+        home.symlink_to(tmp_path / "first")
     settings = load_settings(None, {"ASSISTANT_HOME": str(home), "ASSISTANT_SLEEP__AT": ""})
     with pytest.raises(HomeReplaced) as ended:
         async with serve_daemon(settings) as daemon:
             home.rename(tmp_path / "unplugged")
-            shutil.copytree(tmp_path / "unplugged", home, ignore=shutil.ignore_patterns("*.sock"))
+            copy = tmp_path / "copy" if is_link else home
+            shutil.copytree(tmp_path / "unplugged", copy, ignore=shutil.ignore_patterns("*.sock"))
+            if is_link:
+                home.symlink_to(copy)
             before = _contents(home)
             daemon.app.check_due()
             await daemon.wait_until(asyncio.Event())
@@ -260,8 +273,39 @@ def test_a_home_that_can_only_be_read_does_not_start_says_why_and_starts_when_it
             with pytest.raises(StoreError) as found:
                 HomeGuard(settings.home.path, []).require_writable()
             assert is_clear(str(found.value))
+            assert str(found.value) in read_status_report(settings.home)["problems"]
         with home_lock(settings.home.path):
             build_app(settings, SteppingClock()).close()
+
+
+@needs_mounts
+def test_a_second_process_is_refused_under_another_name_of_the_same_folder(tmp_path: Path) -> None:
+    home, beside = tmp_path / "home", tmp_path / "beside"
+    home.mkdir()
+    beside.mkdir()
+    subprocess.run(["mount", "--bind", str(home), str(beside)], check=True)
+    try:
+        with home_lock(home):
+            assert is_home_served(beside)
+            with pytest.raises(HomeLocked), home_lock(beside):
+                pytest.fail("two processes serve one folder")
+    finally:
+        subprocess.run(["umount", str(beside)], check=True)
+
+
+@needs_mounts
+def test_a_home_that_became_read_only_under_its_process_is_still_seen_to_be_served(tmp_path: Path) -> None:
+    """Else `assistant stop` says that nothing runs, and leaves it running."""
+    with mounted_disk(tmp_path / "home") as disk:
+        with home_lock(disk.place):
+            pass
+        # The kernel takes a disk with errors from under files that are open; a remount waits for those open to write.
+        holder = os.open(disk.place / "run" / "lock", os.O_RDONLY)
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        with read_only(disk.place):
+            assert is_home_served(disk.place)
+        os.close(holder)
+        assert not is_home_served(disk.place)
 
 
 def test_a_second_process_is_refused_though_somebody_removed_run(tmp_path: Path) -> None:

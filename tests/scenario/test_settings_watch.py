@@ -243,3 +243,17 @@ async def test_what_was_last_understood_is_kept_for_whoever_looks(running: Serve
     )
     with pytest.raises(SettingsError):
         load_settings(running.home, {})
+
+
+def test_a_machine_that_is_set_to_another_time_zone_is_told_of_until_it_is_set_back(
+    running: ServedApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    localtime = tmp_path / "localtime"
+    before = running.app.settings.zone.key
+    monkeypatch.setattr("assistant.settings.watch._ZONE_FILES", (localtime,))
+    for zone, shown in (("Asia/Tokyo", 1), (before, 0)):
+        monkeypatch.setenv("TZ", zone)
+        localtime.write_text(zone)
+        found = [line for line in running.look()["problems"] if "time zone" in line]  # type: ignore[attr-defined]
+        assert len(found) == shown and all(zone in line and before in line for line in found)
+    assert running.reading.times == 0

@@ -248,6 +248,34 @@ async def test_f36_how_long_a_resend_is_safe_counts_from_the_first_try_however_l
     assert states == ["sending", "sending", "ambiguous"] and "body of a" not in bridge.bodies
 
 
+async def test_f36_how_long_a_resend_is_safe_is_not_known_once_the_clock_was_set_back(
+    outbox: StoredOutbox, clock: SteppingClock
+) -> None:
+    """It was ahead by three years when the send broke off; put right by seconds it is the same clock."""
+    bridge = RecordingBridge(send_errors=[BridgeError("cut off", ambiguous=True) for _ in range(2)])
+    outbox.push(outgoing_message("a"), clock())
+    states = []
+    for back in (timedelta(), timedelta(seconds=20), timedelta(days=3 * 365)):
+        clock.now -= back
+        await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
+        states.append(recent_items(outbox, "main")[0].state)
+    assert states == ["sending", "sending", "ambiguous"] and "body of a" not in bridge.bodies
+
+
+@pytest.mark.parametrize("back", [timedelta(hours=1), timedelta(days=1), timedelta(days=3 * 365)])
+@pytest.mark.parametrize("error", [BridgeError("away"), BridgeError("slowly", retry_after=40)])
+async def test_a_place_that_waits_to_be_tried_again_waits_no_longer_when_the_clock_is_set_back(
+    outbox: StoredOutbox, clock: SteppingClock, error: BridgeError, back: timedelta
+) -> None:
+    bridge = RecordingBridge(send_errors=[error])
+    outbox.push(outgoing_message("a"), clock())
+    delivery = open_dispatcher(outbox, {"kept": bridge}, clock)
+    await delivery.flush()
+    clock.now -= back
+    await delivery.flush()
+    assert bridge.bodies == ["body of a"] and delivery.bridge_states()["kept"]["ok"]
+
+
 async def test_f36_what_was_refused_for_sure_was_not_tried(outbox: StoredOutbox, clock: SteppingClock) -> None:
     bridge = RecordingBridge(send_errors=[BridgeError("away")])
     item = outbox.push(outgoing_message("a"), clock())

@@ -19,6 +19,7 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from assistant.core.calendar import is_still_ahead
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.plain_files import FileRefused, read_plain_text
@@ -80,7 +81,7 @@ class BrowserSessions:
         """Return the secret of a new session. Raises `UsageError` if the link is invalid, `StoreError` if the session
         cannot be saved; the link is used up in any case."""
         now = self._clock()
-        if self._links.pop(_hash(code), now) <= now:
+        if not is_still_ahead(self._links.pop(_hash(code), now), now, timedelta(minutes=LINK_MINUTES)):
             raise UsageError(
                 f"This link is used or older than {LINK_MINUTES} minutes. Nobody was logged in; `assistant open` makes "
                 "a new one."

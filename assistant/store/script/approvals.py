@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from assistant.core.approvals import Approval, ApprovalState, ProposedEffect
+from assistant.core.calendar import CLOCK_TOLERANCE
 from assistant.core.messages import Media, media_from_json
 from assistant.core.notices import Notice, NoticeAddress, NoticePlace
 from assistant.core.records import OutgoingMessage
@@ -22,6 +23,8 @@ from assistant.store.script.notices import find_recent_place, send_in_transactio
 from assistant.store.script.outbox import insert_outgoing
 
 _read_approval = class_row(Approval)
+# What a clock that was ahead allowed, nothing allows once it is set back: it would for years.
+_ALLOWS = "allowed_until > ? AND decided_at <= ?"
 
 
 class StoredApprovals(DatabaseStore):
@@ -80,8 +83,8 @@ class StoredApprovals(DatabaseStore):
 
     def use_allowed(self, tool: str, pattern: str, now: datetime) -> Approval | None:
         """Return the approval that currently allows such calls, counting one use, or None."""
-        allowed = "tool = ? AND pattern = ? AND allowed_until > ? ORDER BY allowed_until DESC LIMIT 1"
-        found = self._read(allowed, tool, pattern, now) if pattern else []
+        allowed = f"tool = ? AND pattern = ? AND {_ALLOWS} ORDER BY allowed_until DESC LIMIT 1"
+        found = self._read(allowed, tool, pattern, now, now + CLOCK_TOLERANCE) if pattern else []
         for approval in found:
             with self._db.write() as db:
                 db.update_rows("approvals", {"id": approval.id}, uses=approval.uses + 1, used_at=now)
@@ -89,7 +92,7 @@ class StoredApprovals(DatabaseStore):
 
     def list_allowed(self, now: datetime) -> list[Approval]:
         """Return approvals that currently allow more than their own call, oldest first."""
-        return self._read("allowed_until > ? ORDER BY id", now)
+        return self._read(f"{_ALLOWS} ORDER BY id", now, now + CLOCK_TOLERANCE)
 
     def revoke(self, number: int, now: datetime) -> bool:
         """Revoke an approval; return whether it still allowed anything."""

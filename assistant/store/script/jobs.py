@@ -7,7 +7,7 @@ right afterwards, under the message id assigned with its outbox row; after a cra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from itertools import groupby
@@ -147,11 +147,29 @@ class Jobs:
                 db.update_rows("jobs", {"id": job_id}, state="cancelled", ended_at=now, end_key=key)
         return job
 
+    def list_of_other_zones(self, scope: str, zone: str) -> list[Job]:
+        """Return active and paused jobs whose local times are of another zone."""
+        sql = f"SELECT * FROM jobs WHERE scope = ? AND zone <> ? AND next_due_at > '' AND {_IS_WAITING} ORDER BY id"
+        return self._db.read_all(read_job, sql, (scope, zone))
+
+    def move_to_zone(self, dues: Mapping[int, DueSlot], zone: str) -> None:
+        """Set the zone of these jobs, and their next slots in it."""
+        with self._db.write() as db:
+            for job_id, due in dues.items():
+                db.update_rows("jobs", {"id": job_id}, zone=zone, next_due_at=due.at, next_key=due.key)
+
     def change(
-        self, job_id: int, scope: str, key: str, now: datetime, text: str, due: tuple[ScheduleSpec, DueSlot] | None
+        self,
+        job_id: int,
+        scope: str,
+        key: str,
+        now: datetime,
+        text: str,
+        due: tuple[ScheduleSpec, DueSlot] | None,
+        zone: str,
     ) -> Job:
-        """Change a reminder's text and times, once per key; a past one becomes active again. Raises `UsageError` if
-        there is none."""
+        """Change a reminder's text and times (local ones are of `zone`), once per key; a past one becomes active again.
+        Raises `UsageError` if there is none."""
         with self._db.write() as db:
             job = self.get_job(job_id, scope, "reminder")
             if job is None or job.state == "cancelled":
@@ -163,6 +181,9 @@ class Jobs:
                 spec, slot = due
                 values |= {"spec": dump_json(_spec_json(spec)), "next_due_at": slot.at, "next_key": slot.key}
                 values |= {"state": "active", "ended_at": None}
+                if zone != job.zone:
+                    # The same local time may have come in the zone before; its messages have the name of that slot.
+                    values |= {"zone": zone, "replanned": job.replanned + 1}
             db.update_rows("jobs", {"id": job_id}, **values)
             return db.read_all(read_job, "SELECT * FROM jobs WHERE id = ?", (job_id,))[0]
 

@@ -61,7 +61,7 @@ class ConformanceApp:
         self.clock: Any = parts.clock
         self.watch = BridgeProbe()
         self.others: list[Network] = []
-        self._environ = environ
+        self.environ = dict(environ)  # of the next start
         self._open, self._running = AsyncExitStack(), AsyncExitStack()
         self._notices = itertools.count(1)
         self.app: App
@@ -92,7 +92,7 @@ class ConformanceApp:
             await self._open.enter_async_context(network.serve_app(self.app))
 
     def _read_settings(self) -> Settings:
-        return load_settings(Home(self.home), {**_QUIET, **self._environ}, ring=None)
+        return load_settings(Home(self.home), {**_QUIET, **self.environ}, ring=None)
 
     async def stop(self) -> None:
         await self._running.aclose()

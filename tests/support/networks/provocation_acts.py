@@ -88,6 +88,13 @@ async def day_comes(it: ConformanceApp) -> None:
         await it.app.briefs.wait_idle()
 
 
+async def travel(it: ConformanceApp) -> None:
+    await say(it, "apples")
+    await command(it, '/remind stretch --every "day at 8"')
+    it.environ["ASSISTANT_HOME__TIMEZONE"] = "Asia/Tokyo"
+    await it.restart()
+
+
 async def damage_search(it: ConformanceApp) -> None:
     await say(it, "apples")
     await it.stop()

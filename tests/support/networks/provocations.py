@@ -35,6 +35,7 @@ from tests.support.networks.provocation_acts import (
     mcp_server_changes,
     say,
     says,
+    travel,
 )
 from tests.support.scripted import ScriptedModel
 
@@ -324,6 +325,7 @@ PROVOCATIONS: dict[NoticeKind, Provocation] = {
     NoticeKind.CLOCK_BACK: Provocation(
         clock_moves(-FAR, stays=True), parts=lambda: AppParts(clock=SteadyMachineClock(START))
     ),
+    NoticeKind.TIME_ZONE_CHANGED: Provocation(travel),
     # The data folder
     NoticeKind.DATA_DAMAGED: Provocation(damage_search),
     # Deliveries
