@@ -47,9 +47,8 @@ class UnitLikeness:
 
     def among(self, units: Ints) -> Floats:
         """Return (n, n) how similar n units are to each other; places among the m."""
-        vectors = (self.rows[units].astype(np.float32) / np.float32(VECTOR_SCALE) - self.mean) / self.lengths[
-            units, None
-        ]
+        rows = self.rows[units].astype(np.float32) / np.float32(VECTOR_SCALE)
+        vectors = (rows - self.mean) / self.lengths[units, None]
         likeness: Floats = vectors @ vectors.T
         return likeness
 
