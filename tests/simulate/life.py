@@ -26,7 +26,7 @@ from tests.simulate.world import World
 
 _FORGET_CODE = re.compile(r"/forget ([0-9A-F]{6,})")
 _THEIRS = "another person's: they said the same words"
-_LOOK = HOUR
+_LOOK = 0.5 * HOUR
 _QUIET_TRIES = 400
 
 

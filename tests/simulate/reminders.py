@@ -1,7 +1,7 @@
 """What became of the reminders of a simulated life: each that was set comes once, at its time, where it was asked for;
 what comes late says so, and has a reason (I11).
 
-What was set is known from what the tool said to the model, and from a look at the store each hour and after each
+What was set is known from what the tool said to the model, and from a look at the store each half hour and after each
 event, so that a reminder that is lost from the store, from the outbox or on its way is missed all the same.
 """
 

@@ -143,7 +143,6 @@ def run_life(
         processors=[_note_faults(complaints)], wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR)
     )
     usual = gc.get_threshold()
-    gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
     loop = VirtualLoop()
     asyncio.set_event_loop(loop)
@@ -180,4 +179,3 @@ def run_life(
         asyncio.set_event_loop(None)
         loop.close()
         gc.set_threshold(*usual)
-        gc.unfreeze()
