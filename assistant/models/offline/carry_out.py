@@ -19,6 +19,7 @@ from assistant.models.offline.additions import add, remind
 from assistant.models.offline.agenda_answers import ask, look_up
 from assistant.models.offline.changes import complete, drop
 from assistant.models.offline.cues import fold, says, says_any
+from assistant.models.offline.exchanges import exchange, pair_to_exchange
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
@@ -75,6 +76,10 @@ _BETWEEN_ORDERS = lazy_regex(
     r"\s*[,;.]\s+(?:(?:and|und|et|y|ach und|oh and)\s+)?|\s+(?:and|und|et|y|but|aber|mais|pero)\s+"
     r"(?:also |auch |aussi |tambien |también )?",
     re.IGNORECASE,
+)
+_NOT_HAD = lazy_regex(
+    r"(?:no|pas d(?:e|es|u)?|plus d(?:e|es|u)?|kein\w*|there (?:was|were|is) no|(?:il )?(?:n')?y (?:a|avait|en avait)"
+    r" (?:plus|pas)|no (?:habia|hay|quedaba\w*)|sin)\b"
 )
 _INSTEAD = lazy_regex(
     r"\b(?:instead|in its place|stattdessen|dafür|dafur|à la place|a la place|en su lugar|lieber|plutôt|plutot"
@@ -152,6 +157,8 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
         return (yield from of_list(spell_lists(text, {item.list for item in todos if item.list}), todos))
     items = yield from _read_what_counts(text, context)
     text = spell_lists(text, {item.list for item in items if item.list})
+    if (pair := pair_to_exchange(text, items)) is not None:
+        return (yield from exchange(*pair))
     if (swap := _swap(text, items)) is not None:
         return (yield from _carry_out_swap(*swap, context))
     parts = _several_orders(text, items) if not corrects else [text]
@@ -222,6 +229,8 @@ def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
             orders[-1] = (orders[-1][0], end)
     parts = [text[start:end] for start, end in orders]
     intents = [_order_of(part, items) for part in parts]
+    if intents[0] == "complete" and any(_NOT_HAD.match(fold(part)) for part in parts[1:]):
+        return [text]  # "grapes found, no ham": that is still to be got
     if not 1 < len(parts) <= _MOST_ORDERS or not all(intents):
         return [text]
     lists = [tuple(filter(None, list_names(part))) for part in parts]

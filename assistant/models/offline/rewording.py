@@ -44,6 +44,9 @@ _NEW_NAMES = tuple(
         r"^(?P<old>[^>→]{2,40}?) ?(?:->|=>|→) ?(?P<new>[^>→]{2,40})$",
         r"^rename (?:the )?(?:reminder|to-?do|task) (?P<old>[\w' -]{2,40}?),? (?:put|to|as|call it) (?P<new>.+)$",
         r"^(?P<old>.{2,40}?) umbenennen (?:in|zu) (?P<new>.+)$",
+        # "Make the milk oat milk"
+        r"^(?:please )?make (?:the |my )?(?P<old>[\w-]{3,}) (?P<new>(?:[\w-]+ ){1,3}(?P=old))$",
+        r"^mach\w* (?:aus )?(?:die |den |das |der |dem )?(?P<old>\w{3,}) (?:zu )?(?P<new>\w{2,}(?P=old))$",
         # "It should say vet with Rex"
         r"^(?:it |that |this )?should (?:say|read|be called) (?P<new>.+)$",
         r"^(?:das |es )?soll(?:te)? (?P<new>[^,]{2,40}) hei(?:ß|ss)en$",
@@ -152,13 +155,21 @@ _HAS_OTHER = lazy_regex(
 )
 
 
+# "Found the grapes, no ham"
+_GOT_ONE = lazy_regex(
+    r"^(?:(?:i|we|ich|wir|on a|j'ai|ya he|he)(?:'ve)? )?(?:got|found|bought|picked up"
+    r"|hab\w* (?:die|den|das)|trouve|pris|achete|cogi|compre|encontre|encontrado)\b"
+    r".*, ?(?:but |aber |mais |pero )?(?:no|not|kein\w*|nicht|pas)\b"
+)
+
+
 def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
     """Whether a sentence says words of a thing that is there, and which others are to be in their place."""
     plain = _plain(text)
     if _find_appended(text, items) or _find_other_number(plain, items):
         return True
     swap = _find_swap(plain, items) or _find_new_name(plain, items) or _find_meant(plain, items)
-    if swap is None or _HAS_OTHER.search(fold(text)):
+    if swap is None or _HAS_OTHER.search(fold(text)) or _GOT_ONE.match(fold(text)):
         return False
     # It may be for another list.
     return all(is_same_list(swap[0].list, name) for name in filter(None, list_names(text)))

@@ -108,7 +108,8 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
         case Note():
             return _note(request, results, context)
         case AboutMe():
-            return _about_person([quote for quote in context.own_words if is_statement(quote.text)])
+            told = _about_person([quote for quote in context.own_words if is_statement(quote.text)])
+            return f"I don't count what you tell me. {told}" if request.counts else told
         case Question():
             return _answer(request, results, context)
         case Correction():
@@ -242,9 +243,10 @@ def _say_nothing_found(ranked: RankedAnswer, *, can_search: bool) -> str:
 
 def _say_answers(question: Question, ranked: RankedAnswer) -> str:
     first, *others = ranked.answers
+    guesses = "; ".join(f'I read "{_line(word)}" as "{_line(meant)}"' for word, meant in ranked.guessed.items())
     speaker = "I told you" if question.role == "assistant" else f"{_line(first.name) if first.name else 'You'} told me"
     speaker = "Noted" if first.speaker == MEMORY else speaker
-    parts = [_quotation(f"{speaker} on", first)]
+    parts = [f"{guesses}." if guesses else "", _quotation(f"{speaker} on", first)]
     for other in others:
         newer = other.message_id > first.message_id
         lead = "Also said" if newer else "Earlier"
@@ -252,7 +254,7 @@ def _say_answers(question: Question, ranked: RankedAnswer) -> str:
     if ranked.replaced:
         days = ", ".join(dict.fromkeys(quote.when for quote in ranked.replaced if quote.when))
         parts.append(f"It replaces what was said on {days}." if days else "It replaces what was said before.")
-    return "\n\n".join(parts)
+    return "\n\n".join(filter(None, parts))
 
 
 def _out_of_view(ranked: RankedAnswer, context: StepContext) -> QuotedMessage | None:
