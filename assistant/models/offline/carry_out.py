@@ -53,7 +53,7 @@ from assistant.models.offline.plans import (
     read_items,
     refuse,
 )
-from assistant.models.offline.remark_forms import is_off_for_done, points_at_there
+from assistant.models.offline.remark_forms import brings_back, is_off_for_done, points_at_there
 from assistant.models.offline.rewording import names_swap, rename
 from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
 from assistant.models.offline.targets import content_words
@@ -79,7 +79,7 @@ _BETWEEN_ORDERS = lazy_regex(
 )
 _NOT_HAD = lazy_regex(
     r"(?:no|pas d(?:e|es|u)?|plus d(?:e|es|u)?|kein\w*|there (?:was|were|is) no|(?:il )?(?:n')?y (?:a|avait|en avait)"
-    r" (?:plus|pas)|no (?:habia|hay|quedaba\w*)|sin)\b"
+    r" (?:plus|pas)|(?:en )?(?:a|avait) (?:plus|pas) d|no (?:habia|hay|quedaba\w*)|sin)\b"
 )
 _INSTEAD = lazy_regex(
     r"\b(?:instead|in its place|stattdessen|dafür|dafur|à la place|a la place|en su lugar|lieber|plutôt|plutot"
@@ -143,9 +143,8 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
         if not changed_right_before(context):
             raise OtherAnswer  # what was told is put right
         return (yield from do_to_other(number, (yield from read_items(context)), context))
-    if corrects and not content_words(
-        text
-    ):  # "no, on Thursday" is about what was just said, and about nothing before it
+    # "No, on Thursday" is about what was just said, and about nothing before it.
+    if corrects and not content_words(text) and not brings_back(text, (), context):
         context = replace(context, earlier=[call for call in context.earlier if call.is_latest])
         kind, changed = find_last_changed(context)
         if not changed:

@@ -65,7 +65,8 @@ _RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
 ONLY_THE_NEXT = "I can only leave out the next time that it comes, so nothing is changed"
 STILL_OPEN = "Nothing is changed, it is still on the list"
 _NOT_THEN = lazy_regex(
-    r"\b(?:not|never|nicht|keine?|pas|jamais|no|nunca|sin|except|ausser|sauf|menos|excepto)\b(?!.{0,80}\b(?:but"
+    r"\b(?:not|never|nicht|keine?|pas|jamais|no|nunca|sin|except|ausser|sauf|menos|excepto|leave out|leaving out"
+    r"|weglassen|lass\w*)\b(?!.{0,80}\b(?:but"
     r"|sondern|mais|sino|instead)\b)"
 )
 # "Pas le dimanche" is of every Sunday.

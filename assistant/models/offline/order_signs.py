@@ -17,7 +17,13 @@ from assistant.models.offline.intents import is_understood, rank_without_items
 from assistant.models.offline.lists import names_list
 from assistant.models.offline.matching import subject_words
 from assistant.models.offline.mood import has_others_do, is_order, tells_without_subject
-from assistant.models.offline.remark_forms import has_all_but, has_enough, points_at_there, tells_new_hour
+from assistant.models.offline.remark_forms import (
+    has_all_but,
+    has_enough,
+    leaves_out_days,
+    points_at_there,
+    tells_new_hour,
+)
 from assistant.models.offline.targets import content_words
 from assistant.models.offline.whole_lists import plan_for_whole_list
 
@@ -252,6 +258,8 @@ def may_be_order(text: str) -> bool:
         return True  # one time instead of another
     if times.rule and 0 < len(times.words.split()) <= _A_THING:
         return True  # "the rent every month" may be of a thing that is there
+    if times.pieces and leaves_out_days(folded) and len(folded.split()) <= _FEW_WORDS:
+        return True  # "sauf le vendredi"
     if _MORE.match(folded) and len(folded.split()) <= _FRAGMENT_WORDS:
         return True  # "and butter"
     intent, chance = rank_without_items(text)[0]

@@ -19,6 +19,7 @@ from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
 from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_pieces import find_times
+from assistant.models.offline.chatter import without_chatter
 from assistant.models.offline.cues import fold, read_cues, says
 from assistant.models.offline.impossible_times import find_impossible_time
 from assistant.models.offline.intents import rank_without_items
@@ -262,7 +263,7 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
         return Note(name=name)
     if asks_own_name(plain) and (sentence.has_question_mark or says("asks", fold(plain)) or sentence.is_question):
         return as_question(bare)
-    order = spell_order(sentence.text)
+    order = without_chatter(spell_order(sentence.text))
     if orders and (impossible := find_impossible_time(plain)) and not _only_mentions(plain):
         return Say(f"{impossible} {_NO_SUCH_TIME}")
     if result := answer_sum(sentence.text):

@@ -53,7 +53,8 @@ _NONE_THEN = lazy_regex(
 # Another time for the same: "and again at 10".
 _ONCE_MORE_AT = lazy_regex(
     r"^(?:and|und|et|y|then|dann) (?:also |auch |aussi )?"
-    r"(?:again|once more|noch ?(?:ein)?mal|encore|otra vez|de nuevo)\b"
+    r"(?:again|once more|noch ?(?:ein)?mal|encore|otra vez|de nuevo|(?:one|another(?: one)?|noch eine[nr]?|une? autre"
+    r"|otr[oa]) (?=(?:at|um|a)\b))"
 )
 # One more of what was just set: "and on Saturday too", "remind me an hour before as well".
 _TOO = lazy_regex(r"\b(?:too|as well|also|auch|ebenso|aussi|egalement|tambien)\b")
@@ -187,6 +188,8 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
         return "move" if times.rule or _comes_on_more_days(folded, times, waiting, context) else "remind"
     if is_bare and times.of_kind("before") and not times.of_kind("clock", "day", "repeat"):
         return "move"
+    if is_bare and times.rule and not times.of_kind("clock", "day") and "?" not in text and not says("wake", folded):
+        return "move"  # "every evening please"
     if is_bare and leaves_out_days(folded) and (times.rule or times.of_kind("span", "day")):
         return "move"
     if (

@@ -30,7 +30,8 @@ _NEW_NAMES = tuple(
         r"|mach|schreib|nimm|bitte|lieber|besser|put|make it|get|mets|ecris|note|prends|pon"
         r"|compra|mejor|plutot)\s+"
         r"(?P<new>.+?)(?:\s+(?:stehe?n|hin|sein))*$",
-        r"(?P<new>.+?) (?:instead of|rather than|statt|anstatt|anstelle von|au lieu d[eu]|en vez de"
+        r"^(?:mets|prends|note|ecris) (?P<new>.+?) (?:a la place|au lieu) d(?:e |u |es |')(?P<old>.+)$",
+        r"(?P<new>.+?) (?:instead of|rather than|statt|anstatt|anstelle von|au lieu d[eu]|a la place d[eu]|en vez de"
         r"|en lugar de) (?P<old>.+)$",
         r"(?:donde (?:dice|pone)) (?P<old>\w+) .*\b(?:por|pon) (?P<new>[\w ]+)$",
         r"(?:donde (?:dice|pone)|where it says|wo) (?P<old>.+?) (?:steht |pon|put|schreib|mets)\w*,? (?P<new>.+)$",
@@ -44,6 +45,7 @@ _NEW_NAMES = tuple(
         r"^(?P<old>[^>→]{2,40}?) ?(?:->|=>|→) ?(?P<new>[^>→]{2,40})$",
         r"^rename (?:the )?(?:reminder|to-?do|task) (?P<old>[\w' -]{2,40}?),? (?:put|to|as|call it) (?P<new>.+)$",
         r"^(?P<old>.{2,40}?) umbenennen (?:in|zu) (?P<new>.+)$",
+        r"^(?:change|modifie|corrige|remplace)(?:[- ](?:le|la|ca))? (?:en|par) (?P<new>.+)$",
         # "Make the milk oat milk"
         r"^(?:please )?make (?:the |my )?(?P<old>[\w-]{3,}) (?P<new>(?:[\w-]+ ){1,3}(?P=old))$",
         r"^mach\w* (?:aus )?(?:die |den |das |der |dem )?(?P<old>\w{3,}) (?:zu )?(?P<new>\w{2,}(?P=old))$",

@@ -126,7 +126,11 @@ def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep 
     if note.name:
         return f"{_NOTED} You are called {_line(note.name)}."
     open_words = note.plain_unless_named
-    is_plain = note.is_plain or bool(open_words and not names_earlier(open_words, context.earlier))
+    # "The plumber came and fixed the tap" may mean the to-do to fix it.
+    may_be_there = names_earlier(context.message.content, context.earlier, least=2)
+    is_plain = (note.is_plain and not may_be_there) or bool(
+        open_words and not names_earlier(open_words, context.earlier)
+    )
     reads = is_plain or not note.names_item
     day = find_told_day(context.message.content, results, _plan_context(context), is_plain=reads)
     if isinstance(day, ToolStep):
