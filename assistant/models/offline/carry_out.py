@@ -79,7 +79,7 @@ _BETWEEN_ORDERS = lazy_regex(
 )
 _NOT_HAD = lazy_regex(
     r"(?:no|pas d(?:e|es|u)?|plus d(?:e|es|u)?|kein\w*|there (?:was|were|is) no|(?:il )?(?:n')?y (?:a|avait|en avait)"
-    r" (?:plus|pas)|(?:en )?(?:a|avait) (?:plus|pas) d|no (?:habia|hay|quedaba\w*)|sin)\b"
+    r" (?:plus|pas)|(?:en )?(?:a|avait) (?:plus|pas) d(?:e|u|es)?|no (?:habia|hay|quedaba\w*)|sin)\b"
 )
 _INSTEAD = lazy_regex(
     r"\b(?:instead|in its place|stattdessen|dafür|dafur|à la place|a la place|en su lugar|lieber|plutôt|plutot"

@@ -16,8 +16,8 @@ from assistant.models.offline.lists import names_list
 _WHY = lazy_regex(
     r",? (?:cos |cuz |coz |because |since (?=we|i|the)|as (?=we|i|it|they|there)|before (?:i|we) forget"
     r"|otherwise |or else |so (?:that )?(?:we|i) (?:don'?t|can|have)|weil |bevor ich|ehe ich|bevor wir"
-    r"|da wir|damit (?:ich|wir)|sonst |avant qu|parce qu|car (?=on |je |j'|il |elle |nous |les |y )|puisqu|vu qu|sinon |porque"
-    r" |antes de que|que (?=se |no |ya |nos |me )|ya que|si no ).*$"
+    r"|da wir|damit (?:ich|wir)|sonst |avant qu|parce qu|car (?=on |je |j'|il |elle |nous |les |y )|puisqu|vu qu|sinon "
+    r"|porque |antes de que|que (?=se |no |ya |nos |me )|ya que|si no ).*$"
 )
 _THANKS = lazy_regex(
     r",? (?:(?:please|pls|bitte|stp|svp|porfa|por favor),? )?(?:(?:many |vielen |mille |muchas )?"

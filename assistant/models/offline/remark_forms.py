@@ -35,6 +35,7 @@ _NUMBERS_DONE = lazy_regex(
     r"(?:(?:,| and| und| et| y)(?: le| la| el)? \d{1,3})*,?"
     rf"{_IS} {_DONE}[.!]*$"
 )
+_NO_NOT = lazy_regex(r"^(?:not|nothing|none)\b")
 _TIMES = ("day", "clock", "part", "before")
 _BEGINS = lazy_regex(
     r"\b(?:starts?|begins?|kicks? off|commence|debute|demarre|beginnt|startet|geht .{0,20}los|fangt .{0,20}an|empieza"
@@ -227,6 +228,13 @@ def is_none_then(text: str, times: FoundTimes, named: Sequence[ListedItem]) -> b
     if "?" in text or not times.of_kind("day", "span") or not any(item.often for item in named):
         return False
     return _NONE_THEN.match(folded) is not None or (says("none_of", folded) and not times.of_kind("clock"))
+
+
+def is_none_today(text: str, times: FoundTimes) -> bool:
+    """Whether something is not wanted on a day, and no other time is said: "no bread today after all"."""
+    folded = fold(text)
+    other = times.dropped or times.of_kind("clock") or says("move", folded) or _NO_NOT.match(folded)
+    return bool(times.pieces) and not other and "?" not in text and says("none_of", folded)
 
 
 def _comes_on_more_days(folded: str, times: FoundTimes, waiting: Sequence[ListedItem], context: PlanContext) -> bool:

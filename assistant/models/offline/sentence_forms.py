@@ -39,6 +39,7 @@ from assistant.models.offline.remark_forms import (
     intent_of_remark,
     is_back,
     is_none_then,
+    is_none_today,
     is_off_for_done,
     tells_new_hour,
     was_not_done,
@@ -146,7 +147,7 @@ def _intent_at_once(it: _Sentence) -> str:
         return "add"
     if _is_not_to_come(it.folded, it.waiting) or is_none_then(it.text, it.times, it.named):
         return "drop"
-    if says("none_of", it.folded) and it.times.pieces and _is_that(it.text, it.times, it.named, it.context.now):
+    if is_none_today(it.text, it.times) and _is_that(it.text, it.times, it.named, it.context.now):
         return "drop"  # "no bread today after all"
     if names_swap(it.text, it.waiting):
         return "rename"
