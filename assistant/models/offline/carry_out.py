@@ -162,7 +162,7 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
         return (yield from _carry_out_swap(*swap, context))
     parts = _several_orders(text, items) if not corrects else [text]
     try:
-        if len(parts) > 1:
+        if parts != [text]:
             answers = []
             for part in parts:
                 answers.append((yield from _carry_out_one(part, items, context)))
@@ -229,7 +229,7 @@ def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
     parts = [text[start:end] for start, end in orders]
     intents = [_order_of(part, items) for part in parts]
     if intents[0] == "complete" and any(_NOT_HAD.match(fold(part)) for part in parts[1:]):
-        return [text]  # "grapes found, no ham": that is still to be got
+        return parts[:1]  # "grapes found, no ham": that is still to be got
     if not 1 < len(parts) <= _MOST_ORDERS or not all(intents):
         return [text]
     lists = [tuple(filter(None, list_names(part))) for part in parts]

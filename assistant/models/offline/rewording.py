@@ -173,6 +173,9 @@ def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
     swap = _find_swap(plain, items) or _find_new_name(plain, items) or _find_meant(plain, items)
     if swap is None or _HAS_OTHER.search(fold(text)) or _GOT_ONE.match(fold(text)):
         return False
+    others = [item for item in items if item is not swap[0] and not item.done and item.list == swap[0].list]
+    if any(fold(item.text) == fold(swap[1]) for item in others):
+        return False  # "grapes found, no ham": both are there
     # It may be for another list.
     return all(is_same_list(swap[0].list, name) for name in filter(None, list_names(text)))
 
@@ -187,6 +190,8 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     """A thing gets other words, or one word of it another."""
     plain = _plain(text)
     folded = fold(plain)
+    if _GOT_ONE.match(folded):
+        raise OtherAnswer
     waiting = [item for item in items if not item.done]
     if (more := _find_appended(text, waiting) or _find_other_number(plain, waiting)) is not None:
         return (yield from _reword(*more))
