@@ -204,6 +204,17 @@ _SHORT_LENGTH = lazy_regex(
 )
 _SHORT_UNITS = {"s": "seconds", "m": "min", "d": "days", "w": "weeks"}
 _SHORT_TIMER = lazy_regex(r"\b(\d{1,3}) ?([sm])(?= timer\b)", re.IGNORECASE)
+_HALF_HOUR = lazy_regex(r"\b(half an?|halben?|ne halbe|demi[- ]?) (?:hr|std)\b\.?", re.IGNORECASE)
+# "13 pm" is one o'clock, said twice.
+_AFTERNOON_TWICE = lazy_regex(r"\b(1[3-9]|2[0-3])((?:[:.][0-5]\d)?) ?pm\b", re.IGNORECASE)
+# "Jeudi 19 aussi" is one day.
+_DAY_AND_DATE = lazy_regex(
+    r"\b(?:(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|(lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado"
+    r"|domingo)) ([12]?\d|3[01])(?=$|[,.;!?]| (?:à|a las?|a|aussi|tambi[eé]n|vers|stp|porfa)\b(?! ?h))",
+    re.IGNORECASE,
+)
+# "Décale d1h"
+_ELIDED_OF = lazy_regex(r"\bd(?=\d{1,3} ?(?:h|min|minutes?|heures?|jours?|semaines?)\b)", re.IGNORECASE)
 _HOURS_AND_MINUTES = lazy_regex(r"\b(\d{1,2}) ?h ?(\d{1,2}) ?m(?![\w'’])", re.IGNORECASE)
 
 
@@ -227,6 +238,8 @@ _THREE_QUARTERS = lazy_regex(r"\b3/4[- ]?(?:of an )?(?:hours?|hrs?|stunde|h)\b",
 
 def spell_times(text: str) -> str:
     """Return the text with its times in the form that `time_language` reads."""
+    text = _DAY_AND_DATE.sub(lambda match: f"{match[1] or match[2]} {'le' if match[1] else 'el'} {match[3]}", text)
+    text = _AFTERNOON_TWICE.sub(lambda match: f"{match[1]}{match[2] or ':00'}", text)
     text = _TO_NOON.sub(r"\1twelve", _HOURS_IN_ROW.sub(_read_hours_in_row, spell_lengths(text)))
     text = _JOINED_DAYS.sub(r"\1 \2", _LONG_WORDS.sub(_without_slip, text))
     for pattern, number in _DAY_WORDS:
@@ -256,9 +269,15 @@ def _read_hours_in_row(match: re.Match[str]) -> str:
 def spell_lengths(text: str) -> str:
     """Return the text with "in 5m" as "in 5 min", "1h30m" as "1 h 30 min"."""
     text = _THREE_QUARTERS.sub("45 minutes", text)
+    text = _HALF_HOUR.sub(_read_half_hour, _ELIDED_OF.sub("de ", text))
     text = _SHORT_LENGTH.sub(lambda match: f"{match[1]}{match[2]} {_SHORT_UNITS[match[3].lower()]}", text)
     text = _SHORT_TIMER.sub(lambda match: f"{match[1]} {_SHORT_UNITS[match[2].lower()]}", text)
     return _HOURS_AND_MINUTES.sub(r"\1 h \2 min", text)
+
+
+def _read_half_hour(match: re.Match[str]) -> str:
+    unit = {"half": "hour", "halb": "Stunde"}.get(match[1].lower().removeprefix("ne ")[:4], "heure")
+    return f"{match[1]} {unit}"
 
 
 def _by_fold(pattern: re.Pattern[str], text: str, replacement: Callable[[re.Match[str]], str]) -> str:

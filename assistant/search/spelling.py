@@ -40,6 +40,9 @@ _SOUNDS = (
 )
 
 
+_SHORTEST_CONSONANT_WORD = 3
+_VOWELS = lazy_regex(r"[aeiouyäöü]")
+_DOUBLES = lazy_regex(r"(\w)\1+")
 _FIRST_VOWELS = lazy_regex(r"[aeiouyäöü]+")
 
 # Letters that may begin the same word; h is silent.
@@ -124,6 +127,28 @@ class _Group:
 def nearest_word(word: str, known: Iterable[str]) -> str:
     """Return the likeliest intended word; "" for none."""
     return next(iter(KnownWords(known).nearest(word, 1)), "")
+
+
+def likely_word(word: str, known: Iterable[str]) -> str:
+    """Return the only word with the same consonants, whatever its vowels ("kee" for "key", "dantist" for "dentist");
+    "" for none and for several. Weaker evidence than `nearest_word`: it holds only where nothing else is found, and
+    whoever uses it says so."""
+    if len(word) < _SHORTEST_CONSONANT_WORD or not word.isalpha():
+        return ""
+    alike = {other for other in known if other != word and _has_same_consonants(word, other)}
+    return next(iter(alike)) if len(alike) == 1 else ""
+
+
+def _has_same_consonants(word: str, other: str) -> bool:
+    if not other.isalpha() or len(other) < _SHORTEST_CONSONANT_WORD or abs(len(word) - len(other)) > 2:
+        return False
+    if _beginning(word) != _beginning(other):
+        return False
+    for one, two in ((word, other), (sound_of(word), sound_of(other))):
+        own, theirs = (_VOWELS.sub("", _DOUBLES.sub(r"\1", text)) for text in (one, two))
+        if own and own == theirs and (len(own) > 1 or _is_one_edit(word, other)):
+            return True
+    return False
 
 
 def _letters(word: str) -> int:

@@ -13,6 +13,7 @@ from assistant.core.time_language import H
 from assistant.core.time_pieces import FoundTimes, are_joined, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
+from assistant.models.offline.chatter import without_told
 from assistant.models.offline.cues import fold, read_cues, says, says_any
 from assistant.models.offline.lists import (
     ListPart,
@@ -352,7 +353,7 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     )
     words = times.words if due else text
     words = order_subject(words) if says("set_reminder", fold(text)) and not part.is_named else words
-    things = quoted_items(text) or split_items(todo_items(words), freely=freely)
+    things = quoted_items(text) or without_told(split_items(todo_items(words), freely=freely))
     if not all(things):
         raise OtherAnswer
     arguments: dict[str, object] = {"action": "add", "items": things, **({"list": name} if name else {})}

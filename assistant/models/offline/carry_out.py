@@ -19,6 +19,7 @@ from assistant.models.offline.additions import add, remind
 from assistant.models.offline.agenda_answers import ask, look_up
 from assistant.models.offline.changes import complete, drop
 from assistant.models.offline.cues import fold, says, says_any
+from assistant.models.offline.exchanges import exchange, pair_to_exchange
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words
@@ -52,7 +53,7 @@ from assistant.models.offline.plans import (
     read_items,
     refuse,
 )
-from assistant.models.offline.remark_forms import is_off_for_done, points_at_there
+from assistant.models.offline.remark_forms import brings_back, is_off_for_done, points_at_there
 from assistant.models.offline.rewording import names_swap, rename
 from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
 from assistant.models.offline.targets import content_words
@@ -75,6 +76,10 @@ _BETWEEN_ORDERS = lazy_regex(
     r"\s*[,;.]\s+(?:(?:and|und|et|y|ach und|oh and)\s+)?|\s+(?:and|und|et|y|but|aber|mais|pero)\s+"
     r"(?:also |auch |aussi |tambien |también )?",
     re.IGNORECASE,
+)
+_NOT_HAD = lazy_regex(
+    r"(?:no|pas d(?:e|es|u)?|plus d(?:e|es|u)?|kein\w*|there (?:was|were|is) no|(?:il )?(?:n')?y (?:a|avait|en avait)"
+    r" (?:plus|pas)|(?:en )?(?:a|avait) (?:plus|pas) d(?:e|u|es)?|no (?:habia|hay|quedaba\w*)|sin)\b"
 )
 _INSTEAD = lazy_regex(
     r"\b(?:instead|in its place|stattdessen|dafür|dafur|à la place|a la place|en su lugar|lieber|plutôt|plutot"
@@ -138,9 +143,8 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
         if not changed_right_before(context):
             raise OtherAnswer  # what was told is put right
         return (yield from do_to_other(number, (yield from read_items(context)), context))
-    if corrects and not content_words(
-        text
-    ):  # "no, on Thursday" is about what was just said, and about nothing before it
+    # "No, on Thursday" is about what was just said, and about nothing before it.
+    if corrects and not content_words(text) and not brings_back(text, (), context):
         context = replace(context, earlier=[call for call in context.earlier if call.is_latest])
         kind, changed = find_last_changed(context)
         if not changed:
@@ -152,11 +156,13 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
         return (yield from of_list(spell_lists(text, {item.list for item in todos if item.list}), todos))
     items = yield from _read_what_counts(text, context)
     text = spell_lists(text, {item.list for item in items if item.list})
+    if (pair := pair_to_exchange(text, items)) is not None:
+        return (yield from exchange(*pair))
     if (swap := _swap(text, items)) is not None:
         return (yield from _carry_out_swap(*swap, context))
     parts = _several_orders(text, items) if not corrects else [text]
     try:
-        if len(parts) > 1:
+        if parts != [text]:
             answers = []
             for part in parts:
                 answers.append((yield from _carry_out_one(part, items, context)))
@@ -222,6 +228,8 @@ def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
             orders[-1] = (orders[-1][0], end)
     parts = [text[start:end] for start, end in orders]
     intents = [_order_of(part, items) for part in parts]
+    if intents[0] == "complete" and any(_NOT_HAD.match(fold(part)) for part in parts[1:]):
+        return parts[:1]  # "grapes found, no ham": that is still to be got
     if not 1 < len(parts) <= _MOST_ORDERS or not all(intents):
         return [text]
     lists = [tuple(filter(None, list_names(part))) for part in parts]

@@ -43,7 +43,7 @@ from assistant.models.offline.tense_forms import is_all_open, parts_still_open
 
 _PARTS = lazy_regex(r"\s*[,;.!]\s+")
 _MISSING = lazy_regex(
-    r"\b(?:not|didn'?t|isn'?t|missing|nicht|kein\w*|fehl\w*|pas|manque\w*|reste\w*|no|falta\w*|queda\w*"
+    r"\b(?:not|didn'?t|isn'?t|missing|nicht|kein\w*|fehl\w*|pas|a(?:vait)? plus|manque\w*|reste\w*|no|falta\w*|queda\w*"
     r"|still (?:to|open|left|outstanding|needs?)|noch (?:offen|zu|ubrig)|encore a|pendiente)\b"
 )
 _HAS = lazy_regex(r"\b(?:got|have|hab\w*|haben|tengo|tenemos|ai|a|avons|pris|bought)\b")
@@ -65,7 +65,8 @@ _RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
 ONLY_THE_NEXT = "I can only leave out the next time that it comes, so nothing is changed"
 STILL_OPEN = "Nothing is changed, it is still on the list"
 _NOT_THEN = lazy_regex(
-    r"\b(?:not|never|nicht|keine?|pas|jamais|no|nunca|sin|except|ausser|sauf|menos|excepto)\b(?!.{0,80}\b(?:but"
+    r"\b(?:not|never|nicht|keine?|pas|jamais|no|nunca|sin|except|ausser|sauf|menos|excepto|leave out|leaving out"
+    r"|weglassen|lass\w*)\b(?!.{0,80}\b(?:but"
     r"|sondern|mais|sino|instead)\b)"
 )
 # "Pas le dimanche" is of every Sunday.

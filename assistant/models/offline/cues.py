@@ -36,6 +36,7 @@ class Cues:
     order_words: frozenset[str]
     articles: frozenset[str]
     ordinary_lists: frozenset[str]
+    groceries: Mapping[str, frozenset[str]]  # by language
 
 
 @cache
@@ -50,7 +51,10 @@ def read_cues() -> Cues:
     }
     words = {name: frozenset(re.findall(r"\w+", fold_text(text))) for name, text in data["words"].items()}
     ordinary = frozenset(data["words"]["ordinary_lists"].split())
-    return Cues(compile_patterns("cues", data), subject, words["order"], words["articles"], ordinary)
+    groceries = {
+        language: frozenset(re.findall(r"\w+", fold_text(text))) for language, text in data["groceries"].items()
+    }
+    return Cues(compile_patterns("cues", data), subject, words["order"], words["articles"], ordinary, groceries)
 
 
 @lru_cache(maxsize=2048)

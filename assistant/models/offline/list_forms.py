@@ -75,7 +75,7 @@ def puts_on_list(text: str) -> bool:
 def is_for_list(text: str, likeliest: str, waiting: Sequence[ListedItem]) -> bool:
     """Whether a sentence only names things and the list that they are for, or says that they have run out."""
     folded = fold(text)
-    if _FOR_LIST.match(folded) is None or not any(list_names(text)):
+    if _FOR_LIST.match(folded) is None or not list_names(text):
         return False
     runs_out = read_cues().subject["need"].match(folded) is not None
     told = ("show", "show_only", "done", "sense_done", "clear", "all", "anything", "count", "tells_past", "recalls")

@@ -71,6 +71,7 @@ _SAME_LISTS = (
 )
 
 
+_ENDS_IN_S = frozenset(["hau", "bu", "krei", "prei", "kur", "ma", "gra", "ei"])
 _QUOTED = lazy_regex(r"(?<!\w)[\"'“„«‘]\s*([^\"'“”„«»‘’]{2,80}?)\s*[\"'“”»’](?!\w)")
 # "épicerie : tofu, nouilles"; "Y en ferretería: tacos"
 _HEADING = lazy_regex(
@@ -229,6 +230,7 @@ def _list_name(text: str, match: re.Match[str]) -> str:
             if "-" not in word:
                 words = [part for part in words if not _is_order_word(fold(part))]
             kept = re.sub(r"(?<=\w\w\w)s?(?:liste|zettel)$", "", " ".join(words))
+            kept += "s" if kept in _ENDS_IN_S else ""  # "Hausliste"
             return "" if not kept or fold(kept) in read_cues().ordinary_lists else kept
     return ""
 
@@ -298,7 +300,18 @@ def split_items(text: str, *, freely: bool) -> list[str]:
         kept = _ONE_THING.sub(lambda match: match[0].replace(" ", "\0"), text)
         parts = [part.replace("\0", " ") for part in _BETWEEN_ITEMS.split(kept)]
     parts = [tidy_item(_BESIDE.sub("", each)) for part in parts for each in _two_tasks(part)]
+    parts = [each for part in parts for each in (_in_a_row(part) if freely else [part])]
     return [part for part in parts if part] or [text]
+
+
+def _in_a_row(text: str) -> list[str]:
+    """Each of several groceries that nothing stands between: "eggs milk". In English the first of them has to be a
+    plural: "milk chocolate" is one thing."""
+    words = text.split()
+    folded = [fold(word) for word in words]
+    languages = [name for name, known in read_cues().groceries.items() if known.issuperset(folded)]
+    several = len(words) > 1 and any(name != "en" or folded[0].endswith("s") for name in languages)
+    return words if several else [text]
 
 
 def _two_tasks(text: str) -> list[str]:

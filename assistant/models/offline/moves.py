@@ -78,8 +78,16 @@ _OTHER_HALF = lazy_regex(
     r"|it |in the )?[ap]m\b|^[ap]m$"
 )
 # "13h30" is no length of time; "1h30" may be.
-_HOUR_OF_DAY = lazy_regex(r"\s*(?:[6-9]|0\d|1\d|2[0-3]) ?h ?[0-5]\d\b", re.IGNORECASE)
-_AT = lazy_regex(r"(?:at|by|um|auf|ab|à|vers|a las?) ", re.IGNORECASE)
+_HOUR_OF_DAY = lazy_regex(
+    r"\s*(?:(?:[6-9]|0\d|1\d|2[0-3]) ?h ?[0-5]\d\b|(?:à|a) (?:1[3-9]|2[0-3]) ?h\b)", re.IGNORECASE
+)
+_AT = lazy_regex(r"(?:at|by|um|auf|ab|à|vers|a las?|a(?= \d{1,2} ?h)) ", re.IGNORECASE)
+# "Make that 15", of a timer.
+_NUMBER_ALONE = lazy_regex(r"(?<![\w:.,])(\d{1,3})(?![\w:%]|[.,]\d| ?(?:h\b|uhr|[ap]m|o'clock|heures?|horas?))")
+_NEXT_DAY = lazy_regex(
+    r"\b(?:next \w+day|nachste[nr]? (?:\w+tag|mittwoch)|\w+di prochain|dimanche prochain|proximo \w+|\w+ que viene)\b"
+)
+_AT_HOUR = lazy_regex(r"\b(?:at|um|a|a las|by|till?|until|bis|jusqu'a|hasta) \d")
 
 
 def spell_hours(text: str) -> str:
@@ -107,6 +115,8 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     found = for_each(targets)
     if targets.unclear:
         return ask_which(found)
+    if len(found) == 1 and "~timer" in words_of(found[0].text) and (minutes_alone := _minutes_of_timer(fold(text))):
+        return (yield from call_tool("change_reminder", id=found[0].id, when=f"in {minutes_alone} minutes"))
     if says("once_only", fold(text)) and len(found) == 1 and found[0].often and not times.has_clock:
         return (yield from call_tool("change_reminder", id=found[0].id, repeat="once"))
     if len(found) == 1 and found[0].often and (ended := ended_rule(text, found[0], now)) is not None:
@@ -128,6 +138,13 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         changed = _on_other_days(item, times) or new_times(item, times, now)
         answers.append((yield from _shift(item, plain, changed, now)))
     return "\n".join(answers)
+
+
+def _minutes_of_timer(folded: str) -> str:
+    """The number that a folded sentence gives a timer, where it says no hour and no unit; "" for none."""
+    numbers = _NUMBER_ALONE.findall(folded)
+    is_time = find_length(folded) is not None or _AT_HOUR.search(folded) or _CLOCK_MARK.search(folded)
+    return numbers[0] if len(numbers) == 1 and not is_time else ""
 
 
 def _move_minutes(text: str, minutes: int, items: Sequence[ListedItem], context: PlanContext) -> Plan:
@@ -238,8 +255,11 @@ def _is_no_clock(length: TimePiece, times: FoundTimes) -> bool:
 
 
 def _is_next_week(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -> bool:
-    """On a Wednesday, what is on another day and moves to Wednesday is not today: that would be said."""
+    """On a Wednesday, what is on another day and moves to Wednesday is not today: that would be said. And what is on
+    Friday moves to the next one by "to next Friday"."""
     named = any(day.weekday is not None for day in times.of_kind("day"))
+    if named and item.due and item.due.date() == at.date() and not times.of_kind("clock"):
+        return _NEXT_DAY.search(fold(times.text)) is not None
     return named and at.date() == now.date() and item.due is not None and item.due.date() > at.date()
 
 

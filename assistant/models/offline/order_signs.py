@@ -12,11 +12,19 @@ import re
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.models.offline.cues import clauses, fold, says, says_any
+from assistant.models.offline.exchanges import wants_exchange
 from assistant.models.offline.intents import is_understood, rank_without_items
 from assistant.models.offline.lists import names_list
 from assistant.models.offline.matching import subject_words
 from assistant.models.offline.mood import has_others_do, is_order, tells_without_subject
-from assistant.models.offline.remark_forms import has_all_but, has_enough
+from assistant.models.offline.remark_forms import (
+    has_all_but,
+    has_enough,
+    leaves_out_days,
+    points_at_there,
+    tells_new_hour,
+)
+from assistant.models.offline.targets import content_words
 from assistant.models.offline.whole_lists import plan_for_whole_list
 
 # From this chance on, a sentence is a statement for sure; from the second on, it may be one.
@@ -57,6 +65,9 @@ _PLAINLY_TOLD = 0.85
 # From this chance on, a sentence that has no word of a change is a statement.
 _TOLD_BY_WORDS = 0.8
 _FRAGMENT_WORDS = 3
+_A_THING = 2
+_NEVER = lazy_regex(r"\b(?:never|nie|niemals|jamais|nunca)\b")
+_MORE = lazy_regex(r"^(?:and|und|et|y|plus|also|ach ja|oh and)\b,? (?!not?\b|nicht\b|pas\b)\w")
 _SHORT_CORRECTION = 8
 _FEW_WORDS = 5
 # Below it, what has mostly unknown words is of another language.
@@ -185,7 +196,10 @@ _PARTICIPLE = lazy_regex(
     r"\b(?:\w{2,}(?:ed|[aeiou]ught|orn|ken|ten)|(?:re)?paid|sent|sold|hung|swept|built|fed|given|seen|shut|fixed"
     r"|sorted|rung|sewn|mown"
     r"|drawn|thrown|hidden|laid|dealt with|(?:\w{0,6}ge\w{3,}|be\w{3,}|ver\w{3,}|er\w{3,}|ent\w{3,}|\w{3,}ier)(?:t|en)"
-    r"|\w{3,}(?:é|ée|és|ées)|\w{2,}(?:ad|id)[oa]s?)$",
+    r"|\w{3,}(?:é|ée|és|ées)|\w{2,}(?:ad|id)[oa]s?"
+    # As typed without its accent, of what is done at home.
+    r"|(?:achet|pay|envoy|rang|lav|nettoy|repar|reserv|command|post|trouv|recuper|termin|regl|sign|imprim|repass|rappel"
+    r"|prepar|coup|arros|jet)(?:ee?s?))$",
     re.IGNORECASE,
 )
 _OF_ONESELF = lazy_regex(r"^(?:j'|(?:je|i|ich|wir|we|nous|yo|me) )")
@@ -203,7 +217,9 @@ def begins_with_time(text: str, times: FoundTimes) -> str:
         return ""
     head = _HEADED.match(text)
     before = find_times(head[0]) if head else None
-    if before is not None and before.pieces and not subject_words(before.words.rstrip(": ")):
+    if head and before is not None and before.pieces and not subject_words(before.words.rstrip(": ")):
+        if not content_words(text[head.end() :]) and says("drop", fold(text[head.end() :])):
+            return ""  # "Sunday: cancel both"
         is_asked = before.has_clock or before.of_kind("delta", "repeat") or says("set_reminder", fold(before.text))
         return "remind" if is_asked else "add"
     first = times.pieces[0]
@@ -225,7 +241,7 @@ def may_be_order(text: str) -> bool:
     folded = fold(text)
     if says("resembles", folded):
         return False
-    if plan_for_whole_list(text) is not None:
+    if plan_for_whole_list(text) is not None or wants_exchange(text) or points_at_there(text):
         return True
     if says_any(("bare_done", "not_first", "leaves_out", "days_until", "arithmetic", "summarises"), folded):
         return True
@@ -237,19 +253,25 @@ def may_be_order(text: str) -> bool:
         return True
     if NOT_BUT.search(folded) and (names_what_orders_are_about(text) or says("swaps", folded)):
         return True
-    if find_times(text).dropped:
+    times = find_times(text)
+    if times.dropped or tells_new_hour(text):
         return True  # one time instead of another
+    if times.rule and 0 < len(times.words.split()) <= _A_THING:
+        return True  # "the rent every month" may be of a thing that is there
+    if times.pieces and leaves_out_days(folded) and len(folded.split()) <= _FEW_WORDS:
+        return True  # "sauf le vendredi"
+    if _MORE.match(folded) and len(folded.split()) <= _FRAGMENT_WORDS:
+        return True  # "and butter"
     intent, chance = rank_without_items(text)[0]
     if chance < DOUBTFUL and not is_understood(text) and not may_be_request(text):
         return False
     is_fragment = chance < _LIKELY_MEANT and len(text.split()) <= _FRAGMENT_WORDS
     if is_fragment and not says_any((*CHANGE_CUES, *NOUN_CUES, *_ORDER_CUES), folded):
-        return bool(find_times(text).pieces) or names_list(folded)
+        return bool(times.pieces) or names_list(folded)
     # Who tells of an alarm that rang wants none.
     nouns = () if says("tells_past", folded) else NOUN_CUES
     strong, weak = says_any((*STRONG_CUES, *nouns), folded), says_any(_WEAK_CUES, folded)
     plain = not (strong or weak) and not says_any(_ORDER_CUES, folded)
-    times = find_times(text)
     if says("sense_other", folded) and times.of_kind("day", "clock") and chance < SURE:
         return True  # that something is at another time may be of a thing that is there
     if intent == "statement" and chance >= (_TOLD_BY_WORDS if not strong else SURE) and not may_be_request(text):
@@ -317,6 +339,8 @@ def tells_unless_named(text: str) -> bool:
     declares = chances["statement"] >= DOUBTFUL and says_any(("forms", "teller", "states"), folded)
     told = declares or (chances["statement"] >= _SAID and sum(chances[name] for name in TOLD) >= _SAID_OR_ASKED)
     signs = [name for name in _SIGNS_OF_CHANGE if name not in _OF_A_NAMED_THING]
+    if _NEVER.search(folded):  # "I never lived in Bonn" says of nothing that it is not done yet
+        signs = [name for name in signs if name not in ("sense_done", "sense_not_done")]
     if not told or "?" in text or says_any(signs, folded) or may_be_meant(text):
         return False
     return says("tells_past", folded) or not find_times(text).pieces

@@ -122,7 +122,8 @@ _DAY_TO_DAY_ROMANCE = lazy_regex(
     re.IGNORECASE,
 )
 _DOTTED_HOUR = lazy_regex(
-    r"(?P<before>\b(?:do|to|at|say|make (?:it|that)|now|for|only|by|until|till) )(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d)"
+    r"(?P<before>\b(?:do|to|at|from|is|it'?s|starts|begins|say"
+    r"|make (?:it|that)|now|for|only|by|until|till) )(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d)"
     r"(?![.\d]| ?(?:€|%|eur|pounds?|dollars?|quid|kg|km|m\b|l\b))",
     re.IGNORECASE,
 )
@@ -135,6 +136,7 @@ _WAKE_UP_CALL = lazy_regex(r"\bwake[- ]?up (?:call|alarm)\b", re.IGNORECASE)
 _COUNTDOWN = lazy_regex(r"(?:compte à rebours|cuenta atr[aá]s|countdown|eieruhr|chrono)", re.IGNORECASE)
 _END = lazy_regex(r"[\s?!.]*\Z")
 _SHORTEST_SLIP = 4
+_NO_SLIPS = frozenset(["were", "lise"])
 # Prefixes of German verbs that stand behind their order: "aufschreiben" is "schreib ... auf".
 _PARTICLES = lazy_regex(
     r"(hinzu|herunter|runter|heraus|raus|rein|drauf|dazu|weg|zuruck|auf|ab|ein|an|aus|vor|um|mit|los)(\w{4,})"
@@ -325,10 +327,10 @@ def _spelled(word: str) -> str:
     forms = read_forms()
     if whole := forms.words.get(folded) or forms.words.get(word.lower()):
         return whole
-    if len(folded) < _SHORTEST_SLIP or folded in read_cues().order_words:
+    if len(folded) < _SHORTEST_SLIP or folded in read_cues().order_words or folded in _NO_SLIPS:
         return word
     near = set(forms.slips.get(folded, ()))
-    for short in _with_letter_less(folded):
+    for short in (*_with_letter_less(folded), folded[:-1]):  # "cancle" is slipped at its end
         near |= {whole for whole in forms.slips.get(short, ()) if _is_slip(folded, whole)}
     return next(iter(near)) if len(near) == 1 and folded not in near else word
 

@@ -19,7 +19,9 @@ from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
 from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_pieces import find_times
+from assistant.models.offline.chatter import without_chatter
 from assistant.models.offline.cues import fold, read_cues, says
+from assistant.models.offline.impossible_times import find_impossible_time
 from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.lists import list_names
 from assistant.models.offline.mood import is_order, tells_what_was_done
@@ -66,6 +68,7 @@ _ERASES_ABOUT = (
     "Nothing is erased yet. `/forget {what}` shows what has these words, asks you, and then erases it from everything "
     "that is stored."
 )
+_NO_SUCH_TIME = "Nothing was set or changed, and your message is kept. When do you mean?"
 _ENDS = " \t\n.!?…,。！？؟"
 _JOINING = lazy_regex(r"(?:oh |ach |ah )?(?:and|und|et|y|plus|oh and|ach und)\b", re.IGNORECASE)
 _COURTESY = lazy_regex(
@@ -260,7 +263,9 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
         return Note(name=name)
     if asks_own_name(plain) and (sentence.has_question_mark or says("asks", fold(plain)) or sentence.is_question):
         return as_question(bare)
-    order = spell_order(sentence.text)
+    order = without_chatter(spell_order(sentence.text))
+    if orders and (impossible := find_impossible_time(plain)) and not _only_mentions(plain):
+        return Say(f"{impossible} {_NO_SUCH_TIME}")
     if result := answer_sum(sentence.text):
         return Say(result)
     if says("asks_what_was", fold(plain)):
@@ -292,6 +297,12 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     ):
         return DoOrder(order, otherwise)
     return note_of(order) if otherwise == Note() else otherwise
+
+
+def _only_mentions(plain: str) -> bool:
+    """Whether a sentence tells of the past: a time that there is not may be a slip in a story, and asks for nothing."""
+    asks = says("asks", fold(plain)) or may_be_request(plain) or asks_for_reminder(plain)
+    return says("tells_past", fold(plain)) and not asks
 
 
 def note_of(text: str) -> Note:
@@ -342,7 +353,7 @@ def _request(row: Mapping[str, Any], match: re.Match[str]) -> PlainRequest:
         case "tool":
             return UseTool(row["tool"], _tool_arguments(groups), row["needs"], row.get("lead", ""))
         case "about_me":
-            return AboutMe()
+            return AboutMe(counts=row.get("counts", False))
         case "topic":
             return Question(what, topic=True)
         case "ask":

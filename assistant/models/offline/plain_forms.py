@@ -58,7 +58,7 @@ _IS_OFF = lazy_regex(
     r"(?:cancell?ed|called off|off)\b(?! (?:the|my|list))"
     r"|(?:fallt|fallen)(?: \w+){0,3} (?:aus|flach)$|(?:ist|sind|wurden?)(?: \w+){0,3} (?:abgesagt|gestrichen)\b"
     r"|(?:est|sont|a ete|ont ete) annule|tombent? a l'eau|(?:esta|estan|ha sido|han sido|queda|fue) (?:cancelad|anulad)"
-    r"|se (?:cancela|anula|suspende))"
+    r"|se (?:cancela|anula|suspende|cae|ha (?:cancelado|anulado|suspendido|caido)))"
 )
 # Meals and other nouns that end like what is to be done; in German, what is written with a capital.
 _NOUN = lazy_regex(

@@ -122,10 +122,10 @@ def names_item(text: str, items: Sequence[ListedItem]) -> bool:
     return bool(matching(subject_words(text), items))
 
 
-def names_earlier(text: str, earlier: Sequence[EarlierCall]) -> bool:
-    """Whether a sentence has a word of what tools changed or showed earlier in the conversation."""
+def names_earlier(text: str, earlier: Sequence[EarlierCall], *, least: int = 1) -> bool:
+    """Whether a sentence has a word, or so many, of what tools changed or showed earlier in the conversation."""
     known = {word for call in earlier for word in words_of(call.result)}
-    return any(is_same(word, other) for word in subject_words(text) for other in known)
+    return sum(any(is_same(word, other) for other in known) for word in set(subject_words(text))) >= least
 
 
 # ---------------------------------------------------------------------------------------------------------- which one

@@ -10,7 +10,8 @@ what is decided by the rules of memory (`sleep/rules`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 from functools import lru_cache
 from itertools import takewhile
 
@@ -18,12 +19,13 @@ from assistant.core.dataclass import dataclass
 from assistant.core.quoting import QuotedMessage
 from assistant.core.text import STOP_WORDS, distinct_words, fold_text, lazy_regex
 from assistant.core.time_pieces import find_times
+from assistant.models.offline.denials import asks_which, denies
 from assistant.models.offline.matching import is_same, subject_words, words_of
 from assistant.models.offline.parse import as_statement, is_statement, parse_clause, read_phrases
 from assistant.models.offline.requests import Correction, Note
 from assistant.models.offline.undo import other_number
 from assistant.search.query import base_form
-from assistant.search.spelling import nearest_word
+from assistant.search.spelling import likely_word, nearest_word
 from sleep.rules.classifier import classify_word
 from sleep.rules.corrections import correct_part, is_correction
 from sleep.rules.sentences import split_sentences
@@ -36,11 +38,16 @@ _ANSWERS_TOPIC = 0.5
 _NEAREST = 0.4
 _ABOUT_EQUAL = 0.1
 _ALSO_FITS = 0.25
+# What is not so answers less well than what is so, and does not answer who, where, when or how many at all.
+_DENIED = 0.15
 _ATTRIBUTE_WEIGHT = 0.35
 _MOST = 3
 _MOST_ON_TOPIC = 5
 _KINDS = ("colour", "number", "time", "name", "place")
 _HEADLINE = 3
+_GERMAN_ARTICLE = lazy_regex(
+    r"\b(?:der|die|das|den|dem|des|eine?[nrms]?|(?:m|d|s)?eine?[nrms]?|unser\w*)\s$", re.IGNORECASE
+)
 _NAME = lazy_regex(r"[^\W\d_]{2,}")
 
 
@@ -54,6 +61,7 @@ class RankedAnswer:
     corrects: bool = False  # that one was said to put an earlier one right
     replaced: tuple[QuotedMessage, ...] = ()  # what is no longer so by the first
     nearest: QuotedMessage | None = None  # without answers, what came closest
+    guessed: Mapping[str, str] = field(default_factory=dict)  # words of the question, and as which they were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +103,32 @@ def respell(question: str, texts: Iterable[str]) -> str:
         if word in known or _has(known, [word]):
             continue
         meant = nearest_word(word, known)
-        written = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", question.lower()) if meant else None
-        if written and (not written.start() or question[written.start()].islower() or question.isupper()):
+        written = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", fold_text(question)) if meant else None
+        if written and not _is_name(question, written.start()):
             question = f"{question[: written.start()]}{meant}{question[written.end() :]}"
     return question
+
+
+def guess_words(question: str, texts: Iterable[str]) -> tuple[str, dict[str, str]]:
+    """The question with words that nobody knows as the only ones of `texts` with the same consonants, and which are
+    read as which."""
+    known = {word for text in texts for word in content_words(text)}
+    guessed: dict[str, str] = {}
+    for word in content_words(question):
+        if word in known or _has(known, [word]) or other_words(word) or classify_word(word):
+            continue
+        written = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", fold_text(question))
+        if written and not _is_name(question, written.start()) and (meant := likely_word(word, known)):
+            question = f"{question[: written.start()]}{meant}{question[written.end() :]}"
+            guessed[word] = meant
+    return question, guessed
+
+
+def _is_name(question: str, place: int) -> bool:
+    """Whether the word at this place has a capital that makes it a name; behind an article it is a German noun."""
+    if not place or question[place].islower() or question.isupper():
+        return False
+    return _GERMAN_ARTICLE.search(question[:place]) is None
 
 
 def find_answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool = False) -> RankedAnswer:
@@ -116,6 +146,8 @@ def find_answer(question: str, quotes: Iterable[QuotedMessage], *, topic: bool =
     first = [quote for score, quote in scored if score >= max(least, best - _ABOUT_EQUAL)]
     rest = [quote for score, quote in scored if least <= score < best - _ABOUT_EQUAL]
     answers = _current_first(_distinct([*_newest_first(first), *_newest_first(rest)]))
+    if denial := _denial_of(answers[0], known):
+        return RankedAnswer((denial,), replaced=(answers[0],))
     if corrections := _corrections_of(answers[0], known):
         return RankedAnswer(tuple(corrections[-1:]), corrects=True, replaced=(answers[0], *corrections[:-1]))
     replaced = tuple(quote for quote in answers if _is_older(quote, answers[0]))
@@ -170,7 +202,23 @@ def _score(question: str, quote: QuotedMessage) -> float:
         (question, quote.text, tuple(sentences)),
         (to_english(question), to_english(quote.text), tuple(map(to_english, sentences))),
     }
-    return max(_score_sentences(_parse_question(asked), text, told) for asked, text, told in readings)
+    score = max(_score_sentences(_parse_question(asked), text, told) for asked, text, told in readings)
+    if not asks_which(question) or not denies(quote.text) or denies(question):
+        return score
+    asks_kind = any(_parse_question(asked).kind for asked, _, _ in readings)
+    return min(score, _ANSWERS_TOPIC - 0.01) if asks_kind else score - _DENIED
+
+
+def _denial_of(answer: QuotedMessage, known: Sequence[QuotedMessage]) -> QuotedMessage | None:
+    """The newest that was said after an answer and says, in the words of it, that it is not so."""
+    words = content_words(to_english(answer.text))
+    later = (quote for quote in _newest_first(known) if quote.message_id > answer.message_id)
+    return next((q for q in later if denies(q.text) and _covers(q, words)), None) if not denies(answer.text) else None
+
+
+def _covers(quote: QuotedMessage, words: Sequence[str]) -> bool:
+    own = content_words(to_english(quote.text))
+    return bool(words) and is_statement(quote.text) and all(_has(own, [word]) for word in words)
 
 
 def _score_sentences(question: _Question, text: str, sentences: Sequence[str]) -> float:

@@ -14,10 +14,12 @@ from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.lists import without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words, words_of
-from assistant.models.offline.plans import PlanContext, changed_right_before
+from assistant.models.offline.plans import PlanContext, changed_right_before, find_last_changed
 from assistant.models.offline.targets import content_words
 
-_DONE = r"(?:done|finished|erledigt|fertig|gemacht|fait(?:e?s?)|fini(?:e?s?)|hech[oa]s?|list[oa]s?|terminad[oa]s?)"
+_DONE = (
+    r"(?:done|finished|erledigt|fertig|gemacht|durch|fait(?:e?s?)|fini(?:e?s?)|hech[oa]s?|list[oa]s?|terminad[oa]s?)"
+)
 _IS = r"(?: (?:are|is|ist|sind|c'est|est|sont|esta|estan|ya|have been|has been|all|now|schon|deja))*"
 # "The two are done", "la première est faite"
 _PLACES_DONE = lazy_regex(
@@ -29,13 +31,31 @@ _PLACES_DONE = lazy_regex(
 _NUMBERS_DONE = lazy_regex(
     r"^(?:i(?:'ve| have)? )?(?:did|done|finished|completed) (?:(?:numbers?|no\.?|#) ?)?"
     r"\d{1,3}(?: ?(?:,|and|&) ?\d{1,3})*[.!]*$"
-    r"|^(?:(?:numbers?|nummer|numeros?|le|la|the|el) )?\d{1,3}(?:(?:,| and| und| et| y)(?: le| la| el)? \d{1,3})*,?"
+    r"|^(?:(?:numbers?|nummer|nr\.?|numeros?|le|la|the|el) )?\d{1,3}"
+    r"(?:(?:,| and| und| et| y)(?: le| la| el)? \d{1,3})*,?"
     rf"{_IS} {_DONE}[.!]*$"
+)
+_NO_NOT = lazy_regex(r"^(?:not|nothing|none)\b")
+_TIMES = ("day", "clock", "part", "before")
+_BEGINS = lazy_regex(
+    r"\b(?:starts?|begins?|kicks? off|commence|debute|demarre|beginnt|startet|geht .{0,20}los|fangt .{0,20}an|empieza"
+    r"|comienza|arranca)\b"
+)
+# One day of the week, and not each of them.
+_THIS_ONE = lazy_regex(
+    r"\b(?:this|next|coming|diese[nr]?|nachste[nr]?|kommende[nr]?|ce|cette|prochaine?|este|esta|proxim[oa]|viene)\b"
+)
+_NONE_THEN = lazy_regex(
+    r"^(?:(?:on|am|le|el|this|next|diese[nr]?|nachste[nr]?|kommende[nr]?|ce|cette|este|esta) )?(?:today|tomorrow|heute"
+    r"|(?:uber)?morgen|aujourd'hui|demain|hoy|manana|\w+(?:day|tag|di|nes|ado|ingo)|martes|jueves|mittwoch|dimanche"
+    r"|week|woche|semaine|semana)(?: (?:prochaine?|que viene|proxim[oa]))?,?"
+    r" (?:no(?: hay| tengo)?|keine?n?|pas de|pas d'|sans|sin|without)\b"
 )
 # Another time for the same: "and again at 10".
 _ONCE_MORE_AT = lazy_regex(
     r"^(?:and|und|et|y|then|dann) (?:also |auch |aussi )?"
-    r"(?:again|once more|noch ?(?:ein)?mal|encore|otra vez|de nuevo)\b"
+    r"(?:again|once more|noch ?(?:ein)?mal|encore|otra vez|de nuevo|(?:one|another(?: one)?|noch eine[nr]?|une? autre"
+    r"|otr[oa]) (?=(?:at|um|a)\b))"
 )
 # One more of what was just set: "and on Saturday too", "remind me an hour before as well".
 _TOO = lazy_regex(r"\b(?:too|as well|also|auch|ebenso|aussi|egalement|tambien)\b")
@@ -84,7 +104,8 @@ _IS_THERE = lazy_regex(
 )
 
 _BACK_ON = lazy_regex(
-    r"\b(?:back on|back (?:on)?to|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again)|wieder (?:auf"
+    r"\b(?:back on|back (?:on)?to|(?:put|bring|want|need|have) (?:[\w']+ ){1,4}back\b"
+    r"|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again)|wieder (?:auf"
     r"|drauf|rein)|remets?"
     r"|rajoute\w*|otra vez (?:a|en)|de nuevo (?:a|en)|vuelve a (?:poner|anadir)\w*)\b"
 )
@@ -163,10 +184,13 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
     if just_set and _SHOULD_SAY.match(folded):
         return "rename"
     is_bare = just_set and _is_bare(text)
-    if is_bare and times.of_kind("day", "clock", "part", "before") and _TOO.search(folded) and not says("move", folded):
-        return "remind"
+    more = _TOO.search(folded) is not None or _ONCE_MORE_AT.match(folded) is not None
+    if is_bare and more and not says("move", folded) and (times.rule or times.of_kind(*_TIMES)):
+        return "move" if times.rule or _comes_on_more_days(folded, times, waiting, context) else "remind"
     if is_bare and times.of_kind("before") and not times.of_kind("clock", "day", "repeat"):
         return "move"
+    if is_bare and times.rule and not times.of_kind("clock", "day") and "?" not in text and not says("wake", folded):
+        return "move"  # "every evening please"
     if is_bare and leaves_out_days(folded) and (times.rule or times.of_kind("span", "day")):
         return "move"
     if (
@@ -183,6 +207,44 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
     if len(named) == 1 and named[0].kind == "reminder" and not times.of_kind("clock", "day", "repeat"):
         return "" if "?" in text else "move"  # "remind me of the notary an hour before"
     return "move" if _goes_on_for(text, folded, times, waiting, just_set=just_set) else ""
+
+
+def tells_new_hour(text: str) -> bool:
+    """Whether a sentence tells at what hour something begins: "la réunion commence à 18h30"."""
+    return "?" not in text and _BEGINS.search(fold(text)) is not None and bool(find_times(text).of_kind("clock"))
+
+
+def brings_back(text: str, waiting: Sequence[ListedItem], context: PlanContext) -> bool:
+    """Whether the reminder that was just taken away is to be there again: "put the bus one back"."""
+    latest = [call for call in context.earlier if call.is_latest and call.tool != "list_reminders"]
+    taken = bool(latest) and latest[-1].tool == "cancel_reminder"
+    return taken and _BACK_ON.search(fold(text)) is not None and not matching(subject_words(text), waiting)
+
+
+def is_none_then(text: str, times: FoundTimes, named: Sequence[ListedItem]) -> bool:
+    """Whether what comes again and again is not wanted on a day or in a week: "tomorrow no vitamins", "no Spanish next
+    week"."""
+    folded = fold(text)
+    if "?" in text or not times.of_kind("day", "span") or not any(item.often for item in named):
+        return False
+    return _NONE_THEN.match(folded) is not None or (says("none_of", folded) and not times.of_kind("clock"))
+
+
+def is_none_today(text: str, times: FoundTimes) -> bool:
+    """Whether something is not wanted on a day, and no other time is said: "no bread today after all"."""
+    folded = fold(text)
+    other = times.dropped or times.of_kind("clock") or says("move", folded) or _NO_NOT.match(folded)
+    return bool(times.pieces) and not other and "?" not in text and says("none_of", folded)
+
+
+def _comes_on_more_days(folded: str, times: FoundTimes, waiting: Sequence[ListedItem], context: PlanContext) -> bool:
+    """Whether days of the week are named on which what comes every week, and was just set, is to come as well."""
+    kind, ids = find_last_changed(context)
+    newest = [item for item in waiting if item.kind == kind and item.id in ids]
+    weekly = len(newest) == 1 and "WEEKLY;BYDAY=" in find_times(newest[0].often).rule
+    days = times.of_kind("day")
+    of_week = bool(days) and all(piece.weekday is not None for piece in days)
+    return weekly and of_week and not times.of_kind("clock", "before") and not _THIS_ONE.search(folded)
 
 
 def _comes_too(text: str, folded: str, times: FoundTimes, waiting: Sequence[ListedItem]) -> bool:

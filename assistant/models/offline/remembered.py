@@ -13,7 +13,7 @@ from dataclasses import replace
 from assistant.core.dataclass import dataclass
 from assistant.core.quoting import QuotedMessage
 from assistant.core.text import lazy_regex
-from assistant.models.offline.ranking import RankedAnswer, find_answer, respell
+from assistant.models.offline.ranking import RankedAnswer, find_answer, guess_words, respell
 
 MEMORY = "memory"  # the speaker of what no message says
 _LINE = lazy_regex(
@@ -48,8 +48,21 @@ def find_remembered(
     question: str, quotes: Sequence[QuotedMessage], memories: Sequence[RecalledMemory], *, topic: bool = False
 ) -> RankedAnswer:
     """The answers of `quotes` and of memories that no quotation says; a word of the question that none of them has is
-    read as the one of theirs that it is a slip of."""
-    question = respell(question, [*(quote.text for quote in quotes), *(memory.text for memory in memories)])
+    read as the one of theirs that it is a slip of or, where nothing answers otherwise, is likely to be."""
+    texts = [*(quote.text for quote in quotes), *(memory.text for memory in memories)]
+    question = respell(question, texts)
+    ranked = _find_holding(question, quotes, memories, topic=topic)
+    if not ranked.answers:
+        likely, guessed = guess_words(question, texts)
+        second = _find_holding(likely, quotes, memories, topic=topic) if guessed else ranked
+        ranked = replace(second, guessed=guessed) if second.answers else ranked
+    return ranked
+
+
+def _find_holding(
+    question: str, quotes: Sequence[QuotedMessage], memories: Sequence[RecalledMemory], *, topic: bool
+) -> RankedAnswer:
+    """The answers that no memory says are over."""
 
     def answers(text: str, message_id: int = 0) -> bool:
         return bool(find_answer(question, [QuotedMessage(message_id, "", "user", text)], topic=topic).answers)

@@ -58,6 +58,8 @@ class Question:
 class AboutMe:
     """What is known of the person at all."""
 
+    counts: bool = False  # it was asked how much that is
+
 
 @dataclass(frozen=True, slots=True)
 class DoOrder:

@@ -30,7 +30,8 @@ _NEW_NAMES = tuple(
         r"|mach|schreib|nimm|bitte|lieber|besser|put|make it|get|mets|ecris|note|prends|pon"
         r"|compra|mejor|plutot)\s+"
         r"(?P<new>.+?)(?:\s+(?:stehe?n|hin|sein))*$",
-        r"(?P<new>.+?) (?:instead of|rather than|statt|anstatt|anstelle von|au lieu d[eu]|en vez de"
+        r"^(?:mets|prends|note|ecris) (?P<new>.+?) (?:a la place|au lieu) d(?:e |u |es |')(?P<old>.+)$",
+        r"(?P<new>.+?) (?:instead of|rather than|statt|anstatt|anstelle von|au lieu d[eu]|a la place d[eu]|en vez de"
         r"|en lugar de) (?P<old>.+)$",
         r"(?:donde (?:dice|pone)) (?P<old>\w+) .*\b(?:por|pon) (?P<new>[\w ]+)$",
         r"(?:donde (?:dice|pone)|where it says|wo) (?P<old>.+?) (?:steht |pon|put|schreib|mets)\w*,? (?P<new>.+)$",
@@ -44,6 +45,10 @@ _NEW_NAMES = tuple(
         r"^(?P<old>[^>→]{2,40}?) ?(?:->|=>|→) ?(?P<new>[^>→]{2,40})$",
         r"^rename (?:the )?(?:reminder|to-?do|task) (?P<old>[\w' -]{2,40}?),? (?:put|to|as|call it) (?P<new>.+)$",
         r"^(?P<old>.{2,40}?) umbenennen (?:in|zu) (?P<new>.+)$",
+        r"^(?:change|modifie|corrige|remplace)(?:[- ](?:le|la|ca))? (?:en|par) (?P<new>.+)$",
+        # "Make the milk oat milk"
+        r"^(?:please )?make (?:the |my )?(?P<old>[\w-]{3,}) (?P<new>(?:[\w-]+ ){1,3}(?P=old))$",
+        r"^mach\w* (?:aus )?(?:die |den |das |der |dem )?(?P<old>\w{3,}) (?:zu )?(?P<new>\w{2,}(?P=old))$",
         # "It should say vet with Rex"
         r"^(?:it |that |this )?should (?:say|read|be called) (?P<new>.+)$",
         r"^(?:das |es )?soll(?:te)? (?P<new>[^,]{2,40}) hei(?:ß|ss)en$",
@@ -152,14 +157,25 @@ _HAS_OTHER = lazy_regex(
 )
 
 
+# "Found the grapes, no ham"
+_GOT_ONE = lazy_regex(
+    r"^(?:(?:i|we|ich|wir|on a|j'ai|ya he|he)(?:'ve)? )?(?:got|found|bought|picked up"
+    r"|hab\w* (?:die|den|das)|trouve|pris|achete|cogi|compre|encontre|encontrado)\b"
+    r".*, ?(?:but |aber |mais |pero )?(?:no|not|kein\w*|nicht|pas)\b"
+)
+
+
 def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
     """Whether a sentence says words of a thing that is there, and which others are to be in their place."""
     plain = _plain(text)
     if _find_appended(text, items) or _find_other_number(plain, items):
         return True
     swap = _find_swap(plain, items) or _find_new_name(plain, items) or _find_meant(plain, items)
-    if swap is None or _HAS_OTHER.search(fold(text)):
+    if swap is None or _HAS_OTHER.search(fold(text)) or _GOT_ONE.match(fold(text)):
         return False
+    others = [item for item in items if item is not swap[0] and not item.done and item.list == swap[0].list]
+    if any(fold(item.text) == fold(swap[1]) for item in others):
+        return False  # "grapes found, no ham": both are there
     # It may be for another list.
     return all(is_same_list(swap[0].list, name) for name in filter(None, list_names(text)))
 
@@ -174,6 +190,8 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     """A thing gets other words, or one word of it another."""
     plain = _plain(text)
     folded = fold(plain)
+    if _GOT_ONE.match(folded):
+        raise OtherAnswer
     waiting = [item for item in items if not item.done]
     if (more := _find_appended(text, waiting) or _find_other_number(plain, waiting)) is not None:
         return (yield from _reword(*more))

@@ -33,23 +33,23 @@ from assistant.models.offline.order_signs import (
 )
 from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day, month_asked_for, tells_of_cancelled
 from assistant.models.offline.plans import PlanContext, find_last_changed
-from assistant.models.offline.remark_forms import has_all_but, intent_of_remark, is_back, is_off_for_done, was_not_done
+from assistant.models.offline.remark_forms import (
+    brings_back,
+    has_all_but,
+    intent_of_remark,
+    is_back,
+    is_none_then,
+    is_none_today,
+    is_off_for_done,
+    tells_new_hour,
+    was_not_done,
+)
 from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
 from assistant.models.offline.tense_forms import intent_of_tense, tells_of_past_day, tells_what_happened
+from assistant.models.offline.timers import is_the_alarm
 
-_THE_ALARM = lazy_regex(
-    r"^(?:(?:bitte|please|ok|also),? )?(?:the|my|den|der|die|meinen|le|la|mon|ma|el|mi|l') ?(?:\w+ )?"
-    r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
-)
-_MAKES_ALARM = lazy_regex(
-    r"\b(?:make|change|move|push|bring|shift|delay|reset) (?:the|my) (?:\w+ )?(?:alarm|timer|wake[- ]?up(?: call)?)\b"
-)
 _HOUR_AT_END = lazy_regex(r"(?<![\w:.])\d{1,2}[.!]*$")
-_A_NEW_ALARM = lazy_regex(
-    r"\b(?:an?|another|new|eine?n?|neuen?|noch einen?|une?|nouv\w+|una?|otr[oa]|nuev[oa]) (?:\w+ )?"
-    r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
-)
 _ONCE_MORE = lazy_regex(r"\b(?:again|once more|noch ?mal|encore une fois|otra vez)\b")
 _ASKS_TO_REMIND = lazy_regex(
     r"^(?:please |bitte )?(?:remind (?:me|us)|erinner\w* (?:mich|uns)|rappelle[- ](?:moi|nous)|recuerda(?:me|nos))\b"
@@ -62,11 +62,6 @@ _MAIL = lazy_regex(
     r"^(?:please |bitte )?(?:read|check|open|lies|lese|lis|ouvre|lee(?:me)?|abre|mira)(?: me| mir|[- ]moi)? (?:my"
     r"|meine|mes|mis|the|los|die|les) "
     r"(?:new |neuen |nuevos )?(?:e-?mails?|mails?|messages?|nachrichten|correos?|mensajes?|texts|whatsapps?)\b"
-)
-_NONE_THEN = lazy_regex(
-    r"^(?:on |am |le |el )?(?:today|tomorrow|heute|(?:uber)?morgen|aujourd'hui|demain|hoy|manana|\w+(?:day|tag|di"
-    r"|nes|ado|ingo)|martes"
-    r"|jueves|mittwoch|dimanche),? (?:no|keine?n?|pas de|pas d'|sans|sin|without)\b"
 )
 # That something said before was wrong.
 _MISTAKEN = lazy_regex(
@@ -113,7 +108,7 @@ def intent_of_form(
     folded, times = fold(text), find_times(text)
     waiting = [item for item in items if not item.done]
     done = [item for item in items if item.done and item.kind == "todo"]
-    if was_not_done(text, waiting, done) or is_back(text, waiting, done):
+    if was_not_done(text, waiting, done) or is_back(text, waiting, done) or brings_back(text, waiting, context):
         return "reopen"
     sentence = _Sentence(text, folded, times, waiting, context, likeliest, corrects)
     return _intent_at_once(sentence) or _intent_of_rest(sentence)
@@ -150,8 +145,10 @@ def _intent_at_once(it: _Sentence) -> str:
         return "add"
     if not it.corrects and (duty := duty_by_day(it.text, it.context.now)) and not _is_there(duty[0], it.waiting):
         return "add"
-    if _is_not_to_come(it.folded, it.waiting) or (it.times.of_kind("day") and _is_none_then(it)):
+    if _is_not_to_come(it.folded, it.waiting) or is_none_then(it.text, it.times, it.named):
         return "drop"
+    if is_none_today(it.text, it.times) and _is_that(it.text, it.times, it.named, it.context.now):
+        return "drop"  # "no bread today after all"
     if names_swap(it.text, it.waiting):
         return "rename"
     if by_tense := intent_of_tense(it.text, it.times, it.waiting, it.likeliest):
@@ -183,13 +180,7 @@ def _intent_of_rest(it: _Sentence) -> str:
         return "remind"
     if not asks and (begins := begins_with_time(it.text, it.times)):
         return begins
-    if (
-        it.likeliest == "statement"
-        and says("more", it.folded)
-        and not says("sense_done", it.folded)
-        and _added_last(it.context)
-        and not it.times.pieces
-    ):
+    if it.likeliest == "statement" and says("more", it.folded) and _is_more(it):
         return "add"
     named = it.named
     if not (named or asks) and it.likeliest in ("drop", "move", "complete", "ask") and puts_on_list(it.text):
@@ -203,7 +194,13 @@ def _intent_of_rest(it: _Sentence) -> str:
         return "drop"
     if not asks and tells_of_cancelled(it.text) and _is_that(it.text, it.times, named, it.context.now):
         return "drop"
-    belongs = it.likeliest == "move" or _BELONGS.search(it.folded) is not None or _INSTEAD.search(it.folded) is not None
+    undone = it.likeliest == "complete" and not says_any(("done", "sense_done", "bare_done", "perfect"), it.folded)
+    belongs = (
+        it.likeliest == "move"
+        or undone
+        or _BELONGS.search(it.folded) is not None
+        or _INSTEAD.search(it.folded) is not None
+    )
     if belongs and not (it.times.pieces or asks) and _names_other_list(it.text, named):
         return "relist"
     is_done = says("bare_done", it.folded) or (not it.times.pieces and _says_done(it.text, named))
@@ -252,9 +249,9 @@ def _is_bare_reminder(it: _Sentence) -> bool:
     return is_new and _BARE_REMINDER.search(it.folded) is not None and not says_any(("asks", "show"), it.folded)
 
 
-def _is_none_then(it: _Sentence) -> bool:
-    """Whether what comes again and again is not wanted on a day: "tomorrow no vitamins"."""
-    return _NONE_THEN.match(it.folded) is not None and any(item.often for item in it.named)
+def _is_more(it: _Sentence) -> bool:
+    """Whether it names more of what was just put on a list."""
+    return _added_last(it.context) and not it.times.pieces and not says("sense_done", it.folded)
 
 
 def _added_last(context: PlanContext) -> bool:
@@ -365,9 +362,10 @@ def _moves(
     if not rest:
         short = len(folded.split()) <= _SHORT and not may_be_request(folded) and not says("agenda_noun", folded)
         mistaken = admits_mistake(text)
-        return (corrects or mistaken or (short and likeliest != "ask")) and just_set
+        otherwise = says("set_reminder", folded) and _OTHERWISE.search(folded) is not None
+        return (corrects or mistaken or otherwise or (short and likeliest != "ask")) and just_set
     reminders = [item for item in named if item.kind == "reminder"]
-    if len(reminders) == 1 and likeliest in ("remind", "ask", "cannot") and _is_the_alarm(folded, reminders[0]):
+    if len(reminders) == 1 and likeliest in ("remind", "ask", "cannot") and is_the_alarm(folded):
         return True
     if not (times.pieces or length) and likeliest != "remind":
         return False
@@ -378,19 +376,11 @@ def _moves(
     if alone and length and not times.has_clock and named[0].kind == "reminder" and says_any(_BY_SO_LONG, folded):
         return True
     whole = alone and bool(times.pieces)
-    told = likeliest in ("ask", "add", "statement", "question") and (says("amend", folded) or bool(times.dropped))
+    told = likeliest in ("ask", "add", "statement", "question") and (
+        says("amend", folded) or bool(times.dropped) or tells_new_hour(text) or bool(reminders and times.rule)
+    )
     # "Do the roses on Sunday", which are due on Saturday.
     days, now = times.of_kind("day"), context.now
     other_day = likeliest == "ask" and bool(days) and whole and bool(named[0].due)
     other_day = other_day and now is not None and not is_old_time(named[0], days[0], times, now)
     return whole and (told or other_day or "→" in folded)
-
-
-def _is_the_alarm(folded: str, reminder: ListedItem) -> bool:
-    """ "Den Wecker auf sieben", "timer auf zwölf Minuten ändern": one that is there."""
-    rings = says("alarm", folded) or says("timer", folded)
-    if _A_NEW_ALARM.search(folded):
-        return False
-    if rings and _MAKES_ALARM.search(folded):
-        return True
-    return rings and (_THE_ALARM.match(folded) is not None or (says("move", folded) and not says("wake", folded)))

@@ -108,7 +108,8 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
         case Note():
             return _note(request, results, context)
         case AboutMe():
-            return _about_person([quote for quote in context.own_words if is_statement(quote.text)])
+            told = _about_person([quote for quote in context.own_words if is_statement(quote.text)])
+            return f"I don't count what you tell me. {told}" if request.counts else told
         case Question():
             return _answer(request, results, context)
         case Correction():
@@ -125,7 +126,11 @@ def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep 
     if note.name:
         return f"{_NOTED} You are called {_line(note.name)}."
     open_words = note.plain_unless_named
-    is_plain = note.is_plain or bool(open_words and not names_earlier(open_words, context.earlier))
+    # "The plumber came and fixed the tap" may mean the to-do to fix it.
+    may_be_there = names_earlier(context.message.content, context.earlier, least=2)
+    is_plain = (note.is_plain and not may_be_there) or bool(
+        open_words and not names_earlier(open_words, context.earlier)
+    )
     reads = is_plain or not note.names_item
     day = find_told_day(context.message.content, results, _plan_context(context), is_plain=reads)
     if isinstance(day, ToolStep):
@@ -242,9 +247,10 @@ def _say_nothing_found(ranked: RankedAnswer, *, can_search: bool) -> str:
 
 def _say_answers(question: Question, ranked: RankedAnswer) -> str:
     first, *others = ranked.answers
+    guesses = "; ".join(f'I read "{_line(word)}" as "{_line(meant)}"' for word, meant in ranked.guessed.items())
     speaker = "I told you" if question.role == "assistant" else f"{_line(first.name) if first.name else 'You'} told me"
     speaker = "Noted" if first.speaker == MEMORY else speaker
-    parts = [_quotation(f"{speaker} on", first)]
+    parts = [f"{guesses}." if guesses else "", _quotation(f"{speaker} on", first)]
     for other in others:
         newer = other.message_id > first.message_id
         lead = "Also said" if newer else "Earlier"
@@ -252,7 +258,7 @@ def _say_answers(question: Question, ranked: RankedAnswer) -> str:
     if ranked.replaced:
         days = ", ".join(dict.fromkeys(quote.when for quote in ranked.replaced if quote.when))
         parts.append(f"It replaces what was said on {days}." if days else "It replaces what was said before.")
-    return "\n\n".join(parts)
+    return "\n\n".join(filter(None, parts))
 
 
 def _out_of_view(ranked: RankedAnswer, context: StepContext) -> QuotedMessage | None:

@@ -70,6 +70,11 @@ _FIRST_OF = lazy_regex(
     r"|\b(?P<number2>deux|trois|dos|tres|2|3) (?:(?P<end2>dernier\w*|ultim[oa]s)|premier\w*|primer[oa]s)\b"
 )
 _PLURAL = lazy_regex(r"\b(?:reminders|erinnerungen|rappels|recordatorios)\b")
+# "Quita lo del viernes"
+_ALL_OF_DAY = lazy_regex(
+    r"\blo (?:de|del|de la|de los) (?:hoy|manana|pasado manana|lunes|martes|miercoles|jueves|viernes|sabado|domingo"
+    r"|fin de semana|semana)\b"
+)
 _THREE = frozenset(["three", "3", "drei", "trois", "tres"])
 
 
@@ -259,7 +264,8 @@ def _without_words(
         return Targets([])  # what was told right before is corrected
     states = states and changed_right_before(context)
     if not states and times.pieces and context.now and (then := _at_first_time(pool, times, context.now)):
-        return Targets(then, all_meant=everything or says("none_at_all", folded) or _PLURAL.search(folded) is not None)
+        several = says("none_at_all", folded) or _PLURAL.search(folded) is not None or _ALL_OF_DAY.search(folded)
+        return Targets(then, all_meant=everything or bool(several))
     if everything and says("todo_only", folded) and not lists_named:
         pool = [item for item in pool if not item.list] or pool  # "all my tasks" are not what is to be bought
     if everything and (any(kinds_named(folded)) or not says("names_list", folded)):

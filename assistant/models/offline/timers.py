@@ -1,4 +1,5 @@
-"""Several timers that one sentence asks for: "two timers, 5 and 10 minutes". Pure."""
+"""Timers and alarms: several that one sentence asks for ("two timers, 5 and 10 minutes"), and the one that is there.
+Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import re
 from assistant.core.text import lazy_regex
 from assistant.core.time_language import UNITS, N
 from assistant.core.time_readers import find_length
-from assistant.models.offline.cues import fold
+from assistant.models.offline.cues import fold, says
 from assistant.models.offline.lists import order_subject
 from assistant.models.offline.targets import content_words
 
@@ -20,6 +21,17 @@ _LENGTHS = lazy_regex(
 )
 _HOW_MANY = lazy_regex(rf"\b{N}\s*$", re.IGNORECASE)
 _HOURS = lazy_regex(UNITS["hours"])
+_THE_ALARM = lazy_regex(
+    r"^(?:(?:bitte|please|ok|also),? )?(?:the|my|den|der|die|meinen|le|la|mon|ma|el|mi|l') ?(?:\w+ )?"
+    r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
+)
+_MAKES_ALARM = lazy_regex(
+    r"\b(?:make|change|move|push|bring|shift|delay|reset) (?:the|my) (?:\w+ )?(?:alarm|timer|wake[- ]?up(?: call)?)\b"
+)
+_A_NEW_ALARM = lazy_regex(
+    r"\b(?:an?|another|new|eine?n?|neuen?|noch einen?|une?|nouv\w+|una?|otr[oa]|nuev[oa]) (?:\w+ )?"
+    r"(?:alarm|timer|wecker|reveil|minuteur|alarme|alarma|despertador|temporizador)\b"
+)
 
 
 def without_for(text: str) -> str:
@@ -45,3 +57,13 @@ def several_timers(text: str) -> list[tuple[str, str]]:
         words = without_for(rest[match.start("words") : match.end("words")])
         timers.append((order_subject(words) or "Timer", f"in {length.minutes} minutes"))
     return timers
+
+
+def is_the_alarm(folded: str) -> bool:
+    """Whether a folded sentence is about an alarm or timer that is there: "den Wecker auf sieben"."""
+    rings = says("alarm", folded) or says("timer", folded)
+    if _A_NEW_ALARM.search(folded):
+        return False
+    if rings and _MAKES_ALARM.search(folded):
+        return True
+    return rings and (_THE_ALARM.match(folded) is not None or (says("move", folded) and not says("wake", folded)))

@@ -59,6 +59,8 @@ def undo(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     for call in reversed(context.earlier):
         if (match := CHANGED.match(call.result)) and match[2] == "set":
             return (yield from call_tool("cancel_reminder", id=int(match[1])))
+        if match and match[2] == "changed" and (reverting := _call_that_reverts(int(match[1]), context)):
+            return (yield from call_tool(reverting.tool, **reverting.arguments))
         report = parse_todos(call.result) if call.tool == "manage_todo_list" else None
         opposite = {"Added": "remove", "Completed": "reopen", "Reopened": "complete"}
         if report and report.change in opposite:
@@ -69,7 +71,7 @@ def undo(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         if match or (report and report.change):
             break
     return (
-        "I can't take that back: I only undo what I set, added or ticked off last. Nothing is changed. "
+        "I can't take that back: I only undo what I set, changed, added or ticked off last. Nothing is changed. "
         "`/undo` takes the last exchange out of the conversation."
     )
 
@@ -133,20 +135,46 @@ def _calls_that_restore(context: PlanContext) -> list[ToolStep | None]:
     return restoring if any(restoring) else []
 
 
+def _call_that_reverts(number: int, context: PlanContext) -> ToolStep | None:
+    """The call that gives a reminder the words, time and rule that it had before its newest change; None where the
+    conversation does not show them."""
+    settings = _settings_of(number, context.earlier)
+    if len(settings) < 2:
+        return None
+    (newest, changed), (_, before) = settings[:2]
+    arguments = {"id": number, "when": before["due"]}
+    if before["text"] != changed["text"]:
+        arguments["text"] = before["text"].replace('\\"', '"')
+    if newest.arguments.get("repeat"):
+        arguments["repeat"] = _rule_of(settings[1:]) or "once"
+    return ToolStep("change_reminder", arguments)
+
+
+def _settings_of(number: int, earlier: Sequence[EarlierCall]) -> list[tuple[EarlierCall, re.Match[str]]]:
+    """What set or changed a reminder, newest first, with what it was then."""
+    settings = ((call, match) for call in reversed(earlier) if (match := _SET.match(call.result)))
+    return [(call, match) for call, match in settings if int(match["id"]) == number]
+
+
+def _rule_of(settings: Sequence[tuple[EarlierCall, re.Match[str]]]) -> str:
+    """The rule by which a reminder came again after these settings of it, newest first; "" for none. A change of the
+    time alone leaves the rule as it was."""
+    rules = (
+        call.arguments.get("repeat") or find_times(str(call.arguments.get("when", ""))).rule for call, _ in settings
+    )
+    rule = next(filter(None, rules), "")
+    return "" if rule == "once" else str(rule)
+
+
 def _call_that_restores(last: EarlierCall, earlier: Sequence[EarlierCall]) -> ToolStep | None:
     if last.tool == "cancel_reminder":
-        settings = ((call, match) for call in reversed(earlier) if (match := _SET.match(call.result)))
-        own = [(call, match) for call, match in settings if int(match["id"]) == last.arguments.get("id")]
+        own = _settings_of(int(last.arguments["id"]), earlier)
         if not own:
             return None
         newest = own[0][1]
-        # A change of the time alone leaves the rule as it was set.
-        rules = (
-            call.arguments.get("repeat") or find_times(str(call.arguments.get("when", ""))).rule for call, _ in own
-        )
         again = {"text": newest["text"].replace('\\"', '"'), "when": newest["due"]}
-        rule = next(filter(None, rules), "")
-        return ToolStep("set_reminder", again | ({"repeat": rule} if rule not in ("", "once") else {}))
+        rule = _rule_of(own)
+        return ToolStep("set_reminder", again | ({"repeat": rule} if rule else {}))
     for call in reversed(earlier):
         report = parse_todos(call.result) if call.tool == "manage_todo_list" else None
         taken = last.arguments.get("ids", [])
