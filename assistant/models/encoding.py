@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic import TypeAdapter
 
 from assistant.core.messages import Media
 from assistant.core.model_api import (
@@ -41,7 +42,12 @@ class MalformedProviderData(ValueError):
 
 def encode_body(body: Mapping[str, Any]) -> bytes:
     """A request as JSON. The SDKs would copy each part of it first, and all of a view goes out with each call."""
-    return to_json(body, inf_nan_mode="null")
+    return _body_adapter().dump_json(body)
+
+
+@cache
+def _body_adapter() -> TypeAdapter[Mapping[str, Any]]:
+    return TypeAdapter(Mapping[str, Any])
 
 
 def require_object(value: object) -> Mapping[str, Any]:

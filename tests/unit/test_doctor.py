@@ -206,7 +206,7 @@ def test_a_provider_without_a_key_is_a_problem_and_the_built_in_model_is_none(ho
     assert check_provider(settings(home)).verdict == "note"
     assert check_provider(settings(home, ANTHROPIC_API_KEY="sk-1")).verdict == "ok"
     bare = check_provider(settings(home, ASSISTANT_MODEL__PROVIDER="anthropic"))
-    assert bare.verdict == "problem" and "ANTHROPIC_API_KEY" in bare.to_do
+    assert bare.verdict == "problem" and "ANTHROPIC_API_KEY" in bare.text
 
 
 @pytest.mark.parametrize(

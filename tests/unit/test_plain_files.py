@@ -93,6 +93,7 @@ _OWN_FILES = {
     "assistant/store/backup/tarball.py",
     "assistant/store/erasure/byte_search.py",
     "assistant/store/erasure/store.py",
+    "assistant/store/home/closed_file.py",
     "assistant/store/home/guard.py",
     "assistant/store/home/inventory.py",
     "assistant/store/home/repair_files.py",

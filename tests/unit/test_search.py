@@ -9,12 +9,10 @@ from datetime import timedelta
 from pathlib import Path
 from threading import Event
 
-import numpy as np
 import pytest
 
 from assistant.core.messages import Media, Message
 from assistant.core.records import IncomingMessage, LogLocation
-from assistant.search.likeness import rank_apart
 from assistant.search.query import SearchLimits
 from assistant.wire.search import open_history
 from tests.bench.prose import Prose
@@ -400,21 +398,3 @@ def test_a_question_that_tells_something_as_well_counts_as_told(room: SearchHome
     room.say("My locker has the number zt417 from today on, will you keep that in mind?")
     room.talk("Is it zt417?", "Yes, zt417.")
     assert frequencies(room, "zt417") == ([1], 1)
-
-
-def test_what_says_the_same_as_a_better_hit_comes_later_but_not_after_the_last() -> None:
-    likeness = np.array([[1, 0.9, 0.2, 0.4], [0.9, 1, 0.2, 0.4], [0.2, 0.2, 1, 0.6], [0.4, 0.4, 0.6, 1]], np.float32)
-    ranked = rank_apart([3.0, 2.9, 2.8, 2.7], likeness)
-    assert [place for place, _ in ranked] == [0, 2, 1, 3]
-    assert [score for _, score in ranked] == pytest.approx([3.0, 2.8, 2.7, 2.7])
-    assert rank_apart([3.0, 2.9], np.eye(2, dtype=np.float32)) == [(0, 3.0), (1, 2.9)]
-
-
-def test_hits_that_say_the_same_leave_room_for_another(room: SearchHome) -> None:
-    for number in range(4):
-        room.say(f"The kayak club meets at the pier on Friday, bring a towel ({number}).")
-    room.say("My sister left the kayak club years ago, as its rules and its dues were too much for her.")
-    room.say("Is there a kayak?")
-    hits = room.search("kayak club")
-    assert "sister" in hits[1].text and len(hits) == 6
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from assistant.core.messages import Message
+from assistant.search.likeness import rank_apart
 from assistant.search.query import SearchLimits
 from assistant.wire.search import open_history
 from tests.bench.homes import home as generated_home
@@ -138,3 +140,21 @@ def test_a_single_letter_counts_each_message_once(room: SearchHome) -> None:
     room.say("我把钥匙放在花园。", "钥匙在家。")
     room.search_ids("钥匙")
     assert room.finder.frequencies(["钥"])[0] == [2]
+
+
+def test_what_says_the_same_as_a_better_hit_comes_later_but_not_after_the_last() -> None:
+    likeness = np.array([[1, 0.9, 0.2, 0.4], [0.9, 1, 0.2, 0.4], [0.2, 0.2, 1, 0.6], [0.4, 0.4, 0.6, 1]], np.float32)
+    ranked = rank_apart([3.0, 2.9, 2.8, 2.7], likeness)
+    assert [place for place, _ in ranked] == [0, 2, 1, 3]
+    assert [score for _, score in ranked] == pytest.approx([3.0, 2.8, 2.7, 2.7])
+    assert rank_apart([3.0, 2.9], np.eye(2, dtype=np.float32)) == [(0, 3.0), (1, 2.9)]
+
+
+def test_hits_that_say_the_same_leave_room_for_another(room: SearchHome) -> None:
+    for number in range(4):
+        room.say(f"The kayak club meets at the pier on Friday, bring a towel ({number}).")
+    room.say("My sister left the kayak club years ago, as its rules and its dues were too much for her.")
+    room.say("Is there a kayak?")
+    hits = room.search("kayak club")
+    assert "sister" in hits[1].text and len(hits) == 6
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
