@@ -287,7 +287,7 @@ PROVOCATIONS: dict[NoticeKind, Provocation] = {
     NoticeKind.TURN_ENDED: Provocation(
         says("pears"),
         parts=lambda: AppParts(ScriptedModel(_fail)),
-        words=r"Something in the assistant failed.*Your message is kept; `/retry` asks again\.",
+        words=r"Something in the assistant failed.*Your message is kept; /retry asks again\.",
     ),
     NoticeKind.COMMAND_ANSWER: Provocation(says("/usage"), words="Today"),
     # The budget
