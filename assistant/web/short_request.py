@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from email.utils import formatdate
 from typing import Any
 
 import h11
@@ -94,7 +95,8 @@ async def _answer(app: ASGIApp, http: h11.Connection, scope: Scope) -> bytes:
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":
-            status, headers = message["status"], [*message.get("headers", ()), (b"connection", b"close")]
+            status, date = message["status"], formatdate(usegmt=True).encode()
+            headers = [*message.get("headers", ()), (b"date", date), (b"connection", b"close")]
             answer.extend(
                 http.send(h11.Response(status_code=status, headers=headers, reason=STATUS_PHRASES[status])) or b""
             )

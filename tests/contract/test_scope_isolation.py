@@ -221,6 +221,7 @@ def arguments(loot: ForeignIds, session: str, now: Any) -> dict[str, list[Any]]:
         "day": [now.date()],
         "job_id": loot.jobs,
         "due": [None],
+        "zone": ["UTC"],
         "list_name": ["", "boat"],
         "days": [DayRange(now.date(), now.date() + timedelta(days=60))],
         "until": ["9999-12-31"],
