@@ -38,7 +38,7 @@ def killed(path: Path, what: str, steps: int) -> StoreHome:
         ("compact", 40, "failed"),
         ("compact", 400, "failed"),
         ("compact", 1000, "failed"),
-        ("compact", 1600, "failed"),
+        ("compact", 1400, "failed"),
         ("compact", 0, "live"),
     ],
 )
