@@ -3,7 +3,8 @@
 Multinomial logistic regression with a Gaussian prior (L2), minimised by accelerated gradient descent with a fixed step
 (Nesterov 1983): convex, so the same tables always give the same weights. Each line of a table has the intent of its
 utterance; what the person has at that moment is what its `given` sentences made. Features of fewer than two lines say
-nothing of other lines and are left out, weights near zero too.
+nothing of other lines and are left out, weights near zero too. A sentence has some forty features
+of ten thousand, so only those are kept.
 """
 
 from __future__ import annotations
@@ -107,9 +108,7 @@ def fit_intents(sentences: Sequence[LabelledSentence]) -> dict[str, object]:
     counts = Counter(name for row in by_text.values() for name in row)
     names = sorted(name for name, count in counts.items() if count >= _FEWEST_LINES)
     place = {name: number for number, name in enumerate(names)}
-    features = np.zeros((len(rows), len(names)), dtype=np.float32)
-    for number, row in enumerate(rows):
-        features[number, [place[name] for name in row if name in place]] = 1
+    features = _Features([[place[name] for name in row if name in place] for row in rows], len(names))
     labels = np.eye(len(intents), dtype=np.float32)[[intents.index(intent) for _, _, intent in sentences]]
     weights = _minimise(features, labels)
     kept = {
@@ -120,28 +119,52 @@ def fit_intents(sentences: Sequence[LabelledSentence]) -> dict[str, object]:
     return {"intents": intents, "features": kept}
 
 
-def _minimise(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    weights = np.zeros((features.shape[1], labels.shape[1]), dtype=np.float32)
+class _Features:
+    """A matrix of zeros and ones, (sentences, features), of which only the places of the ones are kept. Each sentence
+    has at least one feature ("always"), and each feature a sentence."""
+
+    def __init__(self, rows: Sequence[Sequence[int]], width: int) -> None:
+        lengths = [len(row) for row in rows]
+        self.width = width
+        self._columns = np.concatenate([np.array(row, dtype=np.intp) for row in rows])
+        self._row_starts = np.cumsum([0, *lengths[:-1]])
+        order = np.argsort(self._columns, kind="stable")
+        self._rows = np.repeat(np.arange(len(rows)), lengths)[order]
+        self._column_starts = np.searchsorted(self._columns[order], np.arange(width))
+
+    def times(self, weights: np.ndarray) -> np.ndarray:
+        """The product with (features, n)."""
+        return np.add.reduceat(weights[self._columns], self._row_starts, axis=0)
+
+    def transposed_times(self, values: np.ndarray) -> np.ndarray:
+        """The product of the transposed matrix with (sentences, n)."""
+        return np.add.reduceat(values[self._rows], self._column_starts, axis=0)
+
+
+def _minimise(features: _Features, labels: np.ndarray) -> np.ndarray:
+    """`labels` (sentences, intents); returns (features, intents)."""
+    weights = np.zeros((features.width, labels.shape[1]), dtype=np.float32)
     ahead, speed = weights, 1.0
     bound = 0.5 * _largest_singular_value(features) ** 2 + STRENGTH
     for _ in range(_STEPS):
-        sums = features @ ahead
+        sums = features.times(ahead)
         powers = np.exp(sums - sums.max(axis=1, keepdims=True))
         chances = powers / powers.sum(axis=1, keepdims=True)
-        following = ahead - (features.T @ (chances - labels) + STRENGTH * ahead) / bound
+        gradient = features.transposed_times(chances - labels) + STRENGTH * ahead
+        following = ahead - gradient / bound
         faster = (1 + (1 + 4 * speed * speed) ** 0.5) / 2
         ahead = following + (speed - 1) / faster * (following - weights)
         weights, speed = following, faster
     return weights
 
 
-def _largest_singular_value(features: np.ndarray) -> float:
+def _largest_singular_value(features: _Features) -> float:
     """By power iteration, and a little more: the step of the descent must not be too long."""
-    vector = np.ones(features.shape[1], dtype=np.float32)
+    vector = np.ones((features.width, 1), dtype=np.float32)
     for _ in range(20):
-        vector = features.T @ (features @ vector)
+        vector = features.transposed_times(features.times(vector))
         vector /= np.linalg.norm(vector)
-    return 1.02 * float(np.linalg.norm(features @ vector))
+    return 1.02 * float(np.linalg.norm(features.times(vector)))
 
 
 def write_weights(data: dict[str, object], path: Path = WEIGHTS_FILE) -> None:
