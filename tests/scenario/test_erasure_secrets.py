@@ -24,7 +24,7 @@ from tests.support.sleep_home import learn_every_line
 from tests.support.store_home import memory_backed_directory
 
 # `make attack ARGS=forgetting` tells two hundred.
-SEED, COUNT = 20_261_123, 80
+SEED, COUNT = 20_261_123, 48
 _ASKED = re.compile(r"^\((\w+)\) (.+)$", re.MULTILINE)
 _CODE = re.compile(r"/forget ([0-9A-F]{6})")
 Place = tuple[str, int, bytes]
