@@ -3,9 +3,9 @@
 The standard library compiles the source of six methods per class, and looks at each annotation with three expressions:
 with the hundreds of classes loaded at start, that was two fifths of the processor time of `assistant chat -m`. Here
 only `__init__` is compiled, for classes of which more than two instances are made, and the other methods are shared
-functions. `fields`,
-`replace` and `asdict` of `dataclasses` work as usual, and type checkers see the standard decorator. The options
-`order`, `unsafe_hash` and `weakref_slot` and `InitVar` fields are not supported: use the standard decorator for these.
+functions. `fields`, `replace` and `asdict` of `dataclasses` work as usual, and type checkers see the standard
+decorator. The options `order`, `unsafe_hash` and `weakref_slot` and `InitVar` fields are not supported: use the
+standard decorator for these.
 """
 
 from __future__ import annotations

@@ -1,28 +1,16 @@
-"""Recent turn outcomes, kept in memory; what a turn said is in the stores permanently. And the conversations that wait
-for an answer, as `status` reports them."""
+"""Recent turn outcomes, kept in memory; what a turn said is in the stores permanently."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from assistant.core.calendar import format_moment
 from assistant.core.model_api import Fallback
-from assistant.core.records import FailedTurn, InboxItem
-from assistant.core.sessions import MAIN_SESSION, session_role
-from assistant.core.text import pluralize
+from assistant.core.records import InboxItem
 from assistant.runtime.turn import TurnOutcome
-from assistant.store.script.notices import StoredOutages
-from assistant.store.script.turns import UserRequests
 
 _OUTCOMES_KEPT = 256
-_LINES_SHOWN = 3
-# A guest who has not written again after this is not waiting any more; the owner decides that for themselves.
-_OTHERS_WAIT = timedelta(days=1)
 
 
 class TurnOutcomes:
@@ -64,27 +52,3 @@ def describe_fallback(fallback: Fallback) -> str:
     first, *others = fallback.failures
     more = "".join(f"; {failure.name} did not either: {failure.reason}" for failure in others)
     return f"{fallback.answering} answered, because {first.name} did not: {first.reason}{more}."
-
-
-def find_unanswered_problems(
-    requests: UserRequests, outages: StoredOutages, zone: ZoneInfo, now: datetime
-) -> Iterator[str]:
-    """Yield a line for each conversation whose last message was not answered, until it has an answer. What an outage
-    explains is not told twice."""
-    began = min((outage.began_at for outage in outages.list_outages()), default=None)
-    failed = [
-        turn
-        for turn in requests.list_failed_turns()
-        if (began is None or turn.ended_at < began)
-        and (session_role(turn.session) == "owner" or now - turn.ended_at < _OTHERS_WAIT)
-    ]
-    # The newest are the ones that somebody still waits for.
-    for turn in failed[-_LINES_SHOWN:]:
-        yield _unanswered_line(turn, zone)
-    if more := failed[:-_LINES_SHOWN]:
-        yield f"Not answered either: the last message of {pluralize(len(more), 'more conversation')}."
-
-
-def _unanswered_line(turn: FailedTurn, zone: ZoneInfo) -> str:
-    where = "" if turn.session == MAIN_SESSION else f" in {turn.session}"
-    return f"The last message{where} is not answered, since {format_moment(turn.ended_at, zone)}: {turn.error}"

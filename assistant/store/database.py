@@ -110,6 +110,7 @@ class Database:
 
     @property
     def connection(self) -> sqlite3.Connection:
+        """For what no method here does."""
         return self._connection
 
     # ---------------------------------------------------------------------------------------------------- reading

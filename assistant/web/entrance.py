@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 
 from assistant.core.logger import get_logger
 from assistant.core.pacing import Pacer
-from assistant.web.short_request import answer_short_request, peek_short_request
+from assistant.web.short_request import ShortRequest, answer_short_request, parse_short_request, peek_sent
 
 log = get_logger()
 
@@ -89,22 +89,22 @@ class Entrance:
         self._pause()
 
     async def _serve(self, connection: socket.socket, address: Any) -> None:
-        asked = await self._peek_health_check(connection)
-        await (self._health if asked else self._others).wait()
+        health_check = await self._peek_health_check(connection)
+        await (self._health if health_check else self._others).wait()
         self._waiting.discard(connection)
         self.open()
         with contextlib.suppress(OSError):
-            if asked and self._health_app is not None:
-                await answer_short_request(self._health_app, connection, address, asked)
+            if health_check and self._health_app is not None:
+                await answer_short_request(self._health_app, connection, address, health_check)
             else:
                 await self._begin(connection, address)
 
-    async def _peek_health_check(self, connection: socket.socket) -> bytes:
-        """Return a health check that was sent, "" if none. A client sends it right after it connected, so it is looked
-        for again a round later."""
+    async def _peek_health_check(self, connection: socket.socket) -> ShortRequest | None:
+        """Return a health check that was sent, None if none. A client sends it right after it connected, so it is
+        looked for again a round later."""
         for _ in range(2 if self._health_app is not None else 0):
             with contextlib.suppress(ConnectionError):
-                if (sent := peek_short_request(connection, HEALTH_PATHS)) is not None:
-                    return sent
+                if sent := peek_sent(connection):
+                    return parse_short_request(sent, HEALTH_PATHS)
             await asyncio.sleep(0)
-        return b""
+        return None

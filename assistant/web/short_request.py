@@ -15,6 +15,7 @@ import h11
 from starlette.types import ASGIApp, Message, Scope
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES
 
+from assistant.core.dataclass import dataclass
 from assistant.web.strict_http import find_head_fault
 
 # Monitors send some hundred bytes.
@@ -22,40 +23,45 @@ _MAX_BYTES = 2048
 _END = b"\r\n\r\n"
 
 
-def peek_short_request(connection: socket.socket, paths: frozenset[str]) -> bytes | None:
-    """Return the request if it is a valid GET of one of these paths and all that was sent, "" if it is something else,
-    None if nothing was sent yet. Reads nothing. Raises `ConnectionError`."""
-    try:
-        sent = connection.recv(_MAX_BYTES, socket.MSG_PEEK)
-    except (BlockingIOError, InterruptedError):
-        return None
+@dataclass(frozen=True, slots=True)
+class ShortRequest:
+    """A request that was sent whole."""
+
+    size: int  # bytes
+    head: h11.Request
+    http: h11.Connection  # renders the answer
+
+
+def peek_sent(connection: socket.socket) -> bytes:
+    """Return the beginning of what was sent, which stays there to be read; "" if nothing was, or the connection ended.
+    Raises `ConnectionError`."""
+    with contextlib.suppress(BlockingIOError, InterruptedError):
+        return connection.recv(_MAX_BYTES, socket.MSG_PEEK)
+    return b""
+
+
+def parse_short_request(sent: bytes, paths: frozenset[str]) -> ShortRequest | None:
+    """Return the request if it is a valid GET of one of these paths and all that was sent; else None."""
     is_asked = any(sent.startswith(f"GET {path} HTTP/1.1\r\n".encode()) for path in paths)
     is_whole = sent.find(_END) == len(sent) - len(_END)
-    return sent if is_asked and is_whole and _parse(sent) is not None else b""
-
-
-def _parse(sent: bytes) -> tuple[h11.Connection, h11.Request] | None:
-    """Return the request, and what renders its answer."""
-    if find_head_fault(sent) is not None:
+    if not is_asked or not is_whole or find_head_fault(sent) is not None:
         return None
     http = h11.Connection(h11.SERVER)
     http.receive_data(sent)
     with contextlib.suppress(h11.RemoteProtocolError):
-        request = http.next_event()
+        head = http.next_event()
         # One with a body is not whole.
-        if isinstance(request, h11.Request) and isinstance(http.next_event(), h11.EndOfMessage):
-            return http, request
+        if isinstance(head, h11.Request) and isinstance(http.next_event(), h11.EndOfMessage):
+            return ShortRequest(len(sent), head, http)
     return None
 
 
-async def answer_short_request(app: ASGIApp, connection: socket.socket, client: Any, sent: bytes) -> None:
-    """Answer what `peek_short_request` returned, and close the connection. Raises `OSError`."""
+async def answer_short_request(app: ASGIApp, connection: socket.socket, client: Any, request: ShortRequest) -> None:
+    """Answer a request that was peeked at, and close the connection. Raises `OSError`."""
     with connection:
-        connection.recv(len(sent))
-        parsed = _parse(sent)
-        assert parsed is not None
-        http, request = parsed
-        connection.send(await _answer(app, http, _scope(request, connection.getsockname(), client)))
+        connection.recv(request.size)
+        scope = _scope(request.head, connection.getsockname(), client)
+        connection.send(await _answer(app, request.http, scope))
 
 
 def _scope(request: h11.Request, server: Any, client: Any) -> Scope:

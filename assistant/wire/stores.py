@@ -30,8 +30,8 @@ from assistant.documents.folders import FileFolders, name_folders
 from assistant.gateway.notices import find_model_problems
 from assistant.health.problems import FindProblems, StatusSources
 from assistant.health.status import build_stored_report
+from assistant.health.unanswered import find_unanswered_problems
 from assistant.memory.service import MemoryDeps
-from assistant.runtime.turn_outcomes import find_unanswered_problems
 from assistant.service.presence import will_stay
 from assistant.sessions.listing import SessionReader
 from assistant.sessions.scheduler import ResetPolicies, SessionResetPolicy, find_reset_problems

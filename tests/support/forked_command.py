@@ -9,7 +9,6 @@ The process is a child of the one that asked, so it is waited for, killed and re
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
 import fcntl
@@ -33,6 +32,7 @@ from typing import Any, NoReturn
 
 import tzlocal
 
+from assistant.cli.lazy import end_process
 from tests.support.new_databases import copy_new_databases
 
 _ROOT = Path(__file__).parents[2]
@@ -259,18 +259,13 @@ def _run(module: str) -> None:
 
 
 def _end(error: SystemExit | None) -> NoReturn:
-    """End as the interpreter does, but without taking apart what was imported: that writes to most of the memory which
-    is shared with the server, and copying it took ten times as long as a short command."""
+    """End as the program does: taking apart what was imported writes to most of the memory that is shared with the
+    server, and copying it took ten times as long as a short command."""
     code = error.code if error is not None else None
     if not isinstance(code, int | None):
         print(code, file=sys.stderr)
         code = 1
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            stream.flush()
-    os._exit((code or 0) & 0xFF)
+    end_process(code or 0)
 
 
 if __name__ == "__main__":

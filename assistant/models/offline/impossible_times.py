@@ -29,7 +29,6 @@ _CLOCKS = tuple(
         r"\b(?P<hour>\d{1,2})(?::(?P<minute>\d\d))? ?am\b(?= (?!\d|\w+tag\b)|$)",
     )
 )
-_MORNING = re.compile(r"am$")
 _DAYS = tuple(
     lazy_regex(pattern)
     for pattern in (
@@ -59,7 +58,7 @@ def _impossible_clock(folded: str) -> str:
         for match in pattern.finditer(folded):
             hour, minute = int(match["hour"]), int(match.groupdict().get("minute") or 0)
             said = f"{hour}:{minute:02}"
-            if _MORNING.search(match[0]):
+            if match[0].endswith("am"):
                 if hour > _NOON:
                     return f"There is no {hour} am: the morning ends at 12."
             elif hour > _LAST_HOUR or (hour == _LAST_HOUR and minute):

@@ -45,9 +45,7 @@ _MOST = 3
 _MOST_ON_TOPIC = 5
 _KINDS = ("colour", "number", "time", "name", "place")
 _HEADLINE = 3
-_GERMAN_ARTICLE = lazy_regex(
-    r"\b(?:der|die|das|den|dem|des|eine?[nrms]?|(?:m|d|s)?eine?[nrms]?|unser\w*)\s$", re.IGNORECASE
-)
+_GERMAN_ARTICLE = lazy_regex(r"\b(?:der|die|das|den|dem|des|(?:m|d|s)?eine?[nrms]?|unser\w*)\s$", re.IGNORECASE)
 _NAME = lazy_regex(r"[^\W\d_]{2,}")
 
 

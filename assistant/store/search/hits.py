@@ -76,7 +76,11 @@ class HitMaker:
             score=hit.score,
             location=self._log_place(row["session"], LogByteRange(row["byte_start"], row["byte_end"])),
             quality=MatchQuality(
-                *(fit.words, fit.chance, fit.share, fit.rarity, fit.surprise),
+                words=fit.words,
+                chance=fit.chance,
+                share=fit.share,
+                rarity=fit.rarity,
+                surprise=fit.surprise,
                 likeness=hit.similarity,
                 nearby=hit.nearby,
                 names_unknown=self._names_unknown,
