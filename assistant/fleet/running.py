@@ -104,7 +104,7 @@ class RunningHome:
         self._task.cancel()
 
     def check_holder(self, holder: str | None) -> None:
-        """Kill a child whose replica has another holder: it is refused everything. It is restored, and started again."""
+        """Kill a child whose replica has another holder: it is refused everything. It is restored."""
         if self._serving is None or holder is None:
             return
         known = _read_holder(self.folder)

@@ -113,8 +113,8 @@ class ReplicaDatabase(PostgresSession):
         return str(await self._value("SHOW synchronous_standby_names")).strip()
 
     async def claim(self, holder: str, machine: str, epoch: int) -> int:
-        """Become the holder of the replica that is at `epoch` (0: a new one); return the new epoch. Raises `ReplicaLost`
-        if another folder was faster."""
+        """Become the holder of the replica that is at `epoch` (0: a new one); return the new epoch. Raises
+        `ReplicaLost` if another folder was faster."""
         taken = await self._value(
             "INSERT INTO nocturne_homes (home, epoch, holder, machine) VALUES (%s, 1, %s, %s) "
             "ON CONFLICT (home) DO UPDATE SET epoch = nocturne_homes.epoch + 1, holder = excluded.holder, "
