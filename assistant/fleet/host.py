@@ -180,7 +180,7 @@ class FleetHost:
             # Closed at the next look, when no router sends it new requests any more.
             running.is_leaving = True
         else:
-            running.check_owner(held.owner)
+            running.check_holder(held.holder)
             if running.take_quota(held.quota):
                 self._measured_at = 0.0
             self._stop_if_idle(running, held.is_asleep, news)

@@ -103,13 +103,13 @@ class RunningHome:
         self._is_closing = True
         self._task.cancel()
 
-    def check_owner(self, owner: str | None) -> None:
-        """Kill a child whose replica has another owner: it is refused everything. It is restored, and started again."""
-        if self._serving is None or owner is None:
+    def check_holder(self, holder: str | None) -> None:
+        """Kill a child whose replica has another holder: it is refused everything. It is restored."""
+        if self._serving is None or holder is None:
             return
-        known = _read_owner(self.folder)
-        if known and known != owner:
-            log.warning("the replica of a home has another owner; it is restored", home=self.home)
+        known = _read_holder(self.folder)
+        if known and known != holder:
+            log.warning("the replica of a home has another holder; it is restored", home=self.home)
             self._serving.kill()
 
     def find_idle_note(self, *, early: bool) -> IdleNote | None:
@@ -163,7 +163,7 @@ class RunningHome:
         await self._end_leftover()
         async with contextlib.aclosing(self._replica(self.home)) as database:
             state = await database.read_state()
-            if state is None or _read_owner(self.folder) == state.holder:
+            if state is None or _read_holder(self.folder) == state.holder:
                 return False
             if not state.base:
                 # Nothing is acknowledged before the first base is complete: it begins anew.
@@ -210,7 +210,7 @@ async def _wait_until_ended(process: BaseProcess) -> None:
     process.join()
 
 
-def _read_owner(folder: Path) -> str | None:
+def _read_holder(folder: Path) -> str | None:
     """Return who a folder says it is, None if it never owned a replica, "" if that cannot be read. Such a folder is
     restored at its next start: the replica has all that was acknowledged."""
     try:
@@ -226,7 +226,7 @@ def _set_aside(folder: Path) -> None:
     if not folder.exists():
         return
     former = folder.parent / _FORMER / folder.name
-    if former.exists() and _read_owner(folder) is None:
+    if former.exists() and _read_holder(folder) is None:
         shutil.rmtree(folder)  # a restore was interrupted
         return
     if former.exists():

@@ -5,7 +5,7 @@
 - A home that nobody needs sleeps: no host runs it before `next_due`, unless a router wakes it. At `poll_at` one takes
   it to ask its networks whether they have anything; it sleeps on if not.
 - A lease is no fence: a host that was frozen may run a home beside its new host for a while. What refuses its writes is
-  the owner of the replica (`assistant.replica.postgres`).
+  the holder of the replica (`assistant.replica.postgres`).
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class HeldHome:
     is_asleep: bool  # whether it is to stop, or its networks are to be asked, and no router has woken it
     is_full: bool  # whether it is to stop, because of its quota
     quota: Quota
-    owner: str | None  # of its replica; None without a replica
+    holder: str | None  # of its replica; None without a replica
 
 
 class FleetTables(PostgresSession):

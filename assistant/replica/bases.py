@@ -1,7 +1,7 @@
 """Bases, in parts: rows in PostgreSQL, or files in a folder that fsspec knows.
 
 The last row of a base, always in PostgreSQL, lists its parts and their hash, so that a base that was cut or altered is
-refused. Names of files begin with the epoch: an owner that was replaced cannot overwrite or delete a later one's.
+refused. Names of files begin with the epoch: a holder that was replaced cannot overwrite or delete a later one's.
 """
 
 from __future__ import annotations

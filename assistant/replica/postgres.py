@@ -1,6 +1,6 @@
-"""The replica's tables in PostgreSQL: the owner of each data folder (the fence), its bases, and later changes.
+"""The replica's tables in PostgreSQL: the holder of each data folder (the fence), its bases, and later changes.
 
-- A shipment is one statement that increments the sequence under the owner's epoch and stores the change. If another
+- A shipment is one statement that increments the sequence under the holder's epoch and stores the change. If another
   folder has raised the epoch, nothing is stored (`ReplicaLost`).
 - If the outcome of a shipment is unknown, the stored sequence decides, before another is sent.
 """
@@ -47,7 +47,7 @@ ALTER TABLE nocturne_changes ALTER COLUMN change SET STORAGE EXTERNAL;
 ALTER TABLE nocturne_bases ALTER COLUMN data SET STORAGE EXTERNAL
 """
 _CHANGES_AT_ONCE = 50
-# Each is one statement, and so one transaction; it changes nothing if the epoch is not the owner's.
+# Each is one statement, and so one transaction; it changes nothing if the epoch is not the holder's.
 _SHIP = """
 WITH fence AS (
     UPDATE nocturne_homes SET sequence = sequence + 1, changed_at = now()
@@ -113,8 +113,8 @@ class ReplicaDatabase(PostgresSession):
         return str(await self._value("SHOW synchronous_standby_names")).strip()
 
     async def claim(self, holder: str, machine: str, epoch: int) -> int:
-        """Become the owner of the replica that is at `epoch` (0: a new one); return the new epoch. Raises `ReplicaLost`
-        if another folder was faster."""
+        """Become the holder of the replica that is at `epoch` (0: a new one); return the new epoch. Raises
+        `ReplicaLost` if another folder was faster."""
         taken = await self._value(
             "INSERT INTO nocturne_homes (home, epoch, holder, machine) VALUES (%s, 1, %s, %s) "
             "ON CONFLICT (home) DO UPDATE SET epoch = nocturne_homes.epoch + 1, holder = excluded.holder, "
@@ -128,17 +128,17 @@ class ReplicaDatabase(PostgresSession):
         return int(taken)
 
     async def ship(self, epoch: int, sequence: int, change: bytes) -> None:
-        """Store the change after number `sequence`. Raises `ReplicaLost` if the replica has another owner, or other
+        """Store the change after number `sequence`. Raises `ReplicaLost` if the replica has another holder, or other
         changes, by now."""
-        await self._as_owner(_SHIP, self.home, epoch, sequence, change)
+        await self._as_holder(_SHIP, self.home, epoch, sequence, change)
 
     async def confirm(self, epoch: int) -> int:
         """Return the number of the newest change, once it is confirmed. Raises `ReplicaLost`."""
         confirm = "UPDATE nocturne_homes SET changed_at = now() WHERE home = %s AND epoch = %s RETURNING sequence"
-        return int(await self._as_owner(confirm, self.home, epoch))
+        return int(await self._as_holder(confirm, self.home, epoch))
 
-    async def _as_owner(self, statement: str, *parameters: object) -> Any:
-        """Run a statement that returns a row while this process is the owner; return its first value. Raises
+    async def _as_holder(self, statement: str, *parameters: object) -> Any:
+        """Run a statement that returns a row while this process is the holder; return its first value. Raises
         `ReplicaLost`."""
         value = await self._value(statement, *parameters)
         if value is None:
@@ -146,7 +146,7 @@ class ReplicaDatabase(PostgresSession):
         return value
 
     async def describe_loss(self) -> ReplicaLost:
-        """Return the error to raise once this process is not the owner any more: it says who is."""
+        """Return the error to raise once this process is not the holder any more: it says who is."""
         state = await self.read_state()
         if state is None:
             return ReplicaLost(f"The replica has no home {self.home!r} any more.")
@@ -164,7 +164,7 @@ class ReplicaDatabase(PostgresSession):
 
     async def store_base_part(self, epoch: int, base: int, part: int, data: bytes) -> None:
         """Store a part of a base that is not valid yet. Raises `ReplicaLost`."""
-        await self._as_owner(
+        await self._as_holder(
             "INSERT INTO nocturne_bases SELECT home, %s, %s, %s FROM nocturne_homes WHERE home = %s AND epoch = %s "
             "RETURNING base",
             *(base, part, data, self.home, epoch),
@@ -172,10 +172,10 @@ class ReplicaDatabase(PostgresSession):
 
     async def finish_base(self, epoch: int, base: int, after: int) -> None:
         """Make a base valid, and delete earlier ones and the changes before it. Raises `ReplicaLost`."""
-        await self._as_owner(_FINISH_BASE, base, after, self.home, epoch)
+        await self._as_holder(_FINISH_BASE, base, after, self.home, epoch)
 
     async def distrust_base(self, base: int) -> None:
-        """Record that a base was found damaged: the owner's next start makes a new one."""
+        """Record that a base was found damaged: the holder's next start makes a new one."""
         await self._change("UPDATE nocturne_homes SET base_at = NULL WHERE home = %s AND base = %s", self.home, base)
 
     async def read_base_part(self, base: int, part: int) -> bytes | None:
@@ -205,5 +205,5 @@ class ReplicaDatabase(PostgresSession):
         return int(base), int(changes)
 
     async def delete(self, epoch: int) -> None:
-        """Delete the replica. Raises `ReplicaLost` if it has another owner."""
-        await self._as_owner(_DELETE, self.home, epoch)
+        """Delete the replica. Raises `ReplicaLost` if it has another holder."""
+        await self._as_holder(_DELETE, self.home, epoch)

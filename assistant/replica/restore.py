@@ -65,7 +65,7 @@ class ReplicaReader:
     async def take_over(
         self, home: Path, folder: Path, machine: str, now: datetime, *, force: bool
     ) -> tuple[ReplicaCopy, RestoredHome]:
-        """Become the owner and restore into `home`. Once the base is here and intact, the former owner stores nothing
+        """Become the holder and restore into `home`. Once the base is here and intact, the former holder stores nothing
         more. `folder` is for downloads. Raises `UsageError`, `CorruptStore`, `StoreError`."""
         self._restorer.require_free(home, force=force)
         state, size = await self._download_base(folder)

@@ -2,7 +2,7 @@
 
 - One task ships. A caller of the barrier waits for a shipment that began after its call; concurrent ones share it.
 - A change counts as stored only if there is a complete base before it. If some may have been missed, a new one is made.
-- The owner is the folder whose epoch the database has. Once another folder has taken over, the barrier always raises,
+- The holder is the folder whose epoch the database has. Once another folder has taken over, the barrier always raises,
   whatever the settings say: nothing is acknowledged or sent any more.
 """
 
@@ -228,7 +228,7 @@ class Replicator:
                 )
             raise await self._database.describe_loss()
         holder = known or Holder()
-        # Saved before the database stores it: after a crash in between, this folder is still the owner.
+        # Saved before the database stores it: after a crash in between, this folder is still the holder.
         save_holder(self._home, holder)
         epoch = await self._database.claim(holder.name, self._options.machine, state.epoch if state else 0)
         self._sequence = state.sequence if state else 0

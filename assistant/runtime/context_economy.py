@@ -192,7 +192,8 @@ def _sizes(view: ContextView, terms: CompactionLimits) -> list[int]:
 
 def added_per_call(view: ContextView) -> float:
     """Return the average tokens of a message and what follows it."""
-    said = [row for row in view.messages if not is_compaction_prefix(row)]
+    # Most rows have no metadata, and a view may have thousands.
+    said = [row for row in view.messages if not row.metadata or not is_compaction_prefix(row)]
     calls = sum(row.role == "user" for row in said)
     tokens = view.tokens if len(said) == len(view.messages) else sum(len(row.content) // 4 for row in said)
     return (tokens + _PRIOR_CALLS * _PRIOR_ADDED) / (calls + _PRIOR_CALLS)

@@ -19,6 +19,7 @@ from pydantic import SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from assistant.core.dataclass import dataclass
+from assistant.core.errors import UsageError
 from assistant.core.plain_files import FileRefused, read_plain_text
 from assistant.core.text import lazy_regex, limit_lines, pluralize, shorten, strip_control_characters
 from assistant.settings.secrets import FoundSecret
@@ -144,6 +145,13 @@ def _nearest(name: str, from_environment: bool) -> list[str]:
         return [spellings[spelling] for spelling in near]
     elsewhere = [key for key in SETTING_FIELDS if key.partition(".")[2] == name.rpartition(".")[2]]
     return elsewhere or difflib.get_close_matches(name, SETTING_FIELDS, n=1, cutoff=0.75)
+
+
+def unknown_setting_error(key: str) -> UsageError:
+    """Return the error for a key typed in a command, which names the settings most likely meant."""
+    near = _nearest(key, from_environment=False) or difflib.get_close_matches(key, SETTING_FIELDS, n=1)
+    meant = f"did you mean {' or '.join(f'`{it}`' for it in near)}?" if near else "`assistant config show` lists all."
+    return UsageError(f"`{key}` is not a setting; {meant} Nothing was changed.")
 
 
 def parse_setting_text(key: str, text: str) -> Any:

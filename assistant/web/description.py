@@ -1,4 +1,4 @@
-"""Makes the OpenAPI description of the web API in a child process, `python -m assistant.web.description`: it takes a
+"""Makes the OpenAPI description of the web API in a child process, `assistant.web.description_main`: it takes a
 third of a second of a processor, and in a thread the event loop would wait for the interpreter all that time.
 
 It does not depend on the data folder, so it is made once per process, when it is first asked for.
@@ -7,18 +7,16 @@ It does not depend on the data folder, so it is made once per process, when it i
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
-from typing import Any
 
 from assistant.core.logger import get_logger
 from assistant.core.processes import end_process
 
 log = get_logger()
 
-_COMMAND = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.web.description")
+_COMMAND = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.web.description_main")
 _SECONDS = 60.0
 
 
@@ -54,17 +52,3 @@ async def _make_in_child() -> bytes:
         log.error("the description of the web api could not be made", code=process.returncode)
         return b""
     return made
-
-
-def main() -> None:
-    from assistant.web.app import build_web_app
-    from assistant.web.deps import ApiDeps
-
-    # Routes use what they depend on when they are asked, and nobody asks here.
-    nothing: Any = None
-    app = build_web_app(ApiDeps(nothing, nothing, nothing, nothing, nothing, nothing))
-    sys.stdout.write(json.dumps(app.openapi(), separators=(",", ":")))
-
-
-if __name__ == "__main__":
-    main()

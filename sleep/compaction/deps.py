@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -73,21 +74,26 @@ class CompactionDeps:
     wait_until_idle: Callable[[], Awaitable[None]] | None = None
 
     async def yield_to_chat(self, request: CompactionRequest) -> None:
-        """Between steps of a background compaction, let waiting messages be answered first."""
+        """Between steps, let others use the event loop; in a background compaction, let waiting messages be answered
+        first."""
         if self.wait_until_idle is not None and request.trigger in BACKGROUND_TRIGGERS:
             await self.wait_until_idle()
+        else:
+            await asyncio.sleep(0)
 
     # ------------------------------------------------------------------------------------------------------------- plan
 
     async def make_plan(self, request: CompactionRequest) -> CompactionPlan:
-        """Return the plan; changes nothing, and yields between steps."""
+        """Return the plan; changes nothing. It is made in a thread: a view may have thousands of messages."""
         view = self.conversation.load_view(request.session)
         await self.yield_to_chat(request)
         ids = [number for row in view.messages if (number := original_id(row)) is not None]
         places, inputs = self.conversation.find_log_places(ids), self.make_inputs(request, view)
         await self.yield_to_chat(request)
         policy = replace(self.policy, strategy="mask") if request.masks_only else self.policy
-        return plan_compaction(view, places, request.terms, policy, inputs, self.clock(), trigger=request.trigger)
+        return await asyncio.to_thread(
+            plan_compaction, view, places, request.terms, policy, inputs, self.clock(), trigger=request.trigger
+        )
 
     def live_checkpoints(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
         """Return the session's live checkpoints, oldest range first."""

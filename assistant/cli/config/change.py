@@ -14,7 +14,6 @@ from typing import Any
 import click
 from pydantic import SecretStr
 
-from assistant.cli.config.command import unknown_setting_error
 from assistant.cli.lazy import DefaultGroup
 from assistant.cli.output import is_utf8, json_result, print_remark, print_text
 from assistant.cli.setup.answers import read_setting_answer
@@ -24,7 +23,12 @@ from assistant.core.errors import SettingsError, UsageError
 from assistant.service.home_lock import is_home_served
 from assistant.settings.config_text import CONFIG_HEADER, SettingChange, diff_keys, remove_key, set_key
 from assistant.settings.home import Home, home_from_environment
-from assistant.settings.layers import environment_variable, format_setting_value, parse_setting_text
+from assistant.settings.layers import (
+    environment_variable,
+    format_setting_value,
+    parse_setting_text,
+    unknown_setting_error,
+)
 from assistant.settings.secrets import (
     IN_FILE,
     IN_KEYRING,

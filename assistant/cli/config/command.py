@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import shutil
 import sys
@@ -17,9 +16,9 @@ from assistant.cli.lazy import LazyGroup
 from assistant.cli.output import json_result, print_text
 from assistant.commands.completion import complete_names
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import SettingsError, UsageError
+from assistant.core.errors import SettingsError
 from assistant.settings.home import home_from_environment
-from assistant.settings.layers import mask_secrets
+from assistant.settings.layers import mask_secrets, unknown_setting_error
 from assistant.settings.sections import SETTING_FIELDS, is_text_setting
 from assistant.settings.settings import DEFAULTS_ORIGIN, SettingRow, Settings, describe_settings, load_settings
 
@@ -139,13 +138,6 @@ def path() -> Path:
     file = home_from_environment().config
     print_text(str(file))
     return file
-
-
-def unknown_setting_error(key: str) -> UsageError:
-    """Return the error to raise, which names the nearest setting if one is near."""
-    near = difflib.get_close_matches(key, SETTING_FIELDS, n=1)
-    meant = f"did you mean `{near[0]}`?" if near else "`assistant config show` lists all."
-    return UsageError(f"`{key}` is not a setting; {meant} Nothing was changed.")
 
 
 def _in_force(settings: Settings, row: SettingRow) -> str:

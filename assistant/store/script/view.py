@@ -21,7 +21,7 @@ from assistant.core.dataclass import dataclass
 from assistant.core.messages import Message
 from assistant.core.records import ContextView
 from assistant.store.database import Database
-from assistant.store.rows import dump_json, message_parts, parse_time, parts_from_json
+from assistant.store.rows import dump_json, insert_sql, message_parts, parse_time, parts_from_json
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.sessions import Session, ViewSize, sum_view_sizes
 
@@ -150,21 +150,25 @@ class Views:
     ) -> list[ViewSize]:
         """Write rows starting at `position`, `step` apart; the positions must be free."""
         sizes: list[ViewSize] = []
+        rows: list[dict[str, Any]] = []
         for place, row in enumerate(shown):
             message = row.message
             if message.ts is None:
                 raise ValueError("a message in a view has a time")
             size, columns = encode_view_row(row)
             sizes.append(size)
-            self._db.insert_row(
-                "conversation_history",
-                **session.columns,
-                position=position + place * step,
-                message_id=message.id,
-                carried_from=message.metadata.get("carried_from"),
-                ts=message.ts,
-                **columns,
+            rows.append(
+                {
+                    **session.columns,
+                    "position": position + place * step,
+                    "message_id": message.id,
+                    "carried_from": message.metadata.get("carried_from"),
+                    "ts": message.ts,
+                    **columns,
+                }
             )
+        if rows:
+            self._db.execute_many(insert_sql("conversation_history", (*rows[0],)), ((*row.values(),) for row in rows))
         return sizes
 
     def rewrite_rows(self, session: Session, shown: Sequence[CountedMessage]) -> ViewSize:
