@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from assistant.core.approvals import ProposedEffect
 from assistant.core.jobs import DeliveryTarget, JobRequest
 from assistant.service.clock import HOLD, SteadyClock
 from tests.support.machine_clock import MachineClock
-from tests.support.running_app import LiveApp, run_app
+from tests.support.running_app import ANN, BridgePeople, LiveApp, run_app
 
 START = datetime(2026, 3, 11, 8, 30, tzinfo=UTC)
 YEARS = timedelta(days=3 * 365)
@@ -211,3 +212,25 @@ async def test_a_conversation_goes_on_while_a_jump_is_not_believed(tmp_path: Pat
         await life.set_clock(-YEARS, stays=False)
         (info,) = life.it.app.stores.conversation.list_sessions()
         assert info.last_at is not None and info.last_at.year == 2026
+
+
+@pytest.mark.parametrize("back", [MINUTE * 20, YEARS])
+async def test_codes_and_approvals_do_not_outlast_a_clock_that_is_set_back(tmp_path: Path, back: timedelta) -> None:
+    async with a_new_life(tmp_path) as life:
+        it, stores = life.it, life.it.app.stores
+        await BridgePeople(it).write("may I come in", ANN)
+        link = (await it.app.commands.run("/people link kept", "main")).split()[1]
+        what = ("key", "main", 1, "owner", "a turn", "c0", "ring_bell", {}, "ring", "kept", "main")
+        asked = stores.approvals.propose(ProposedEffect(*what, START, START + HOUR, "", ""), "pending")
+        await life.wake(30 * MINUTE)
+        await life.set_clock(-back)
+        now = it.app.base.clock()
+        # Where the clock shows a time before they were made they hold no more; else for what was left of the hour.
+        holds = back < HOUR / 2
+        assert len(stores.pairings.pending_pairings(now)) == (2 if holds else 0)
+        assert len(stores.approvals.list_pending()) == 1 and asked.waits_at(now) == holds
+        await life.wake(26 * MINUTE)
+        assert stores.pairings.pending_pairings(it.app.base.clock()) == []
+        assert stores.approvals.list_pending() == [] and "Not done, since you did not answer" in life.told()[-1]
+        await BridgePeople(it).write(link, ANN)
+        assert stores.people.list_people() == []

@@ -382,6 +382,10 @@ async def test_a_server_that_failed_is_not_started_again_at_once(tmp_path: Path)
             await it.app.mcp.call("notes", "find_notes", {"words": "x"})
         with pytest.raises(ToolError, match="started again in 10 s"):
             await it.app.mcp.call("notes", "find_notes", {"words": "x"})
+        # A clock that is set back does not make it wait for a year.
+        it.clock.now -= it.clock.now.resolution * 3_600_000_000_000
+        with pytest.raises(ToolError, match="no licence"):
+            await it.app.mcp.call("notes", "find_notes", {"words": "x"})
 
 
 async def test_a_server_gets_its_secrets_and_nothing_of_the_assistants_environment(
