@@ -220,17 +220,37 @@ async def test_codes_and_approvals_do_not_outlast_a_clock_that_is_set_back(tmp_p
         it, stores = life.it, life.it.app.stores
         await BridgePeople(it).write("may I come in", ANN)
         link = (await it.app.commands.run("/people link kept", "main")).split()[1]
-        what = ("key", "main", 1, "owner", "a turn", "c0", "ring_bell", {}, "ring", "kept", "main")
-        asked = stores.approvals.propose(ProposedEffect(*what, START, START + HOUR, "", ""), "pending")
+        what = (
+            "main",
+            1,
+            "owner",
+            "a turn",
+            "c0",
+            "ring_bell",
+            {},
+            "ring",
+            "kept",
+            "main",
+            START,
+            START + HOUR,
+            "p",
+            "a",
+        )
+        asked, allowed = (
+            stores.approvals.propose(ProposedEffect(key, *what), "pending") for key in ("asked", "allowed")
+        )
+        stores.approvals.decide(allowed.id, "approved", "", START, allowed_until=START + HOUR)
         await life.wake(30 * MINUTE)
         await life.set_clock(-back)
         now = it.app.base.clock()
         # Where the clock shows a time before they were made they hold no more; else for what was left of the hour.
         holds = back < HOUR / 2
         assert len(stores.pairings.pending_pairings(now)) == (2 if holds else 0)
+        assert len(stores.approvals.list_allowed(now)) == holds
         assert len(stores.approvals.list_pending()) == 1 and asked.waits_at(now) == holds
         await life.wake(26 * MINUTE)
-        assert stores.pairings.pending_pairings(it.app.base.clock()) == []
+        now = it.app.base.clock()
+        assert stores.pairings.pending_pairings(now) == stores.approvals.list_allowed(now) == []
         assert stores.approvals.list_pending() == [] and "Not done, since you did not answer" in life.told()[-1]
         await BridgePeople(it).write(link, ANN)
         assert stores.people.list_people() == []
