@@ -214,6 +214,22 @@ async def test_a_conversation_goes_on_while_a_jump_is_not_believed(tmp_path: Pat
         assert info.last_at is not None and info.last_at.year == 2026
 
 
+async def test_after_an_hour_in_which_the_process_stood_still_what_was_due_comes_once(tmp_path: Path) -> None:
+    async with a_new_life(tmp_path) as life:
+        await life.it.app.commands.run('/remind drink --every "minute"', "main", bridge="kept", target="main")
+        before = len(life.told())
+        for waited in (61.5 * MINUTE, MINUTE / 6, MINUTE / 6):
+            await life.wake(waited)
+        assert sorted(life.told()[before:]) == [
+            "Reminder: drink",
+            "Reminder: stretch\n(It was due Wednesday 2026-03-11 09:00, 31 minutes ago.)",
+        ]
+        assert life.next_times() == {"stretch": "2026-03-12T09:00", "call mum": "2026-03-11T10:00"} | {
+            "drink": "2026-03-11T09:32"
+        }
+        assert life.problems() == []
+
+
 @pytest.mark.parametrize("back", [MINUTE * 20, YEARS])
 async def test_codes_and_approvals_do_not_outlast_a_clock_that_is_set_back(tmp_path: Path, back: timedelta) -> None:
     async with a_new_life(tmp_path) as life:
