@@ -94,7 +94,7 @@ class BriefReader:
             tuple(
                 BriefApproval(it.id, it.effect, format_moment(it.expires_at, zone))
                 for it in self.approvals.list_pending()
-                if it.expires_at > now
+                if it.waits_at(now)
             ),
             tuple(_request(it, zone) for it in open_requests if it.answered_by is not None),
             tuple(_request(it, zone) for it in open_requests if it.answered_by is None),

@@ -1,5 +1,8 @@
 """Handles jumps of the wall clock: reports them, and plans again what was done while the clock was ahead.
 
+What is valid for some time (codes, approvals, permissions) ends by the clock, and after that much time at most: when
+the clock is set back, so are the ends.
+
 A clock that is ahead ends slots that are still in the future. When it is set back across the recorded jump, these slots
 are restored: repeating jobs are due at their next time, and what was sent too early is sent again at the right time. A
 clock behind all stored times undoes and repeats nothing; `status` reports it.
@@ -68,6 +71,7 @@ class ClockChanges:
                 self._set_back(step.time, step.shown)
 
     def _set_back(self, time: datetime, now: datetime) -> None:
+        self._steps.set_ends_back(time, now)
         since = self._steps.skipped_until(now)
         planned = 0
         if since is not None:

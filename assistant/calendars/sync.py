@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import field, replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -103,7 +103,8 @@ class SourceReading:
         """Read it; return which entries could not be read, "" for none. Raises `DavError`, `StoreError`."""
         state, expanded_on = self.store.load_state(self.source.name, self.made_of)
         is_new, today = not state, f"{self.now.astimezone(self.zone):%Y-%m-%d}"
-        is_old = is_new or datetime.fromisoformat(expanded_on) + _EXPANDED_FOR < datetime.fromisoformat(today)
+        # Or far ahead, by a clock that has been set back since.
+        is_old = is_new or abs(date.fromisoformat(today) - date.fromisoformat(expanded_on)) > _EXPANDED_FOR
         if self.source.kind in ("caldav", "carddav"):
             return await self._read_server(state, is_new=is_new, is_old=is_old, expanded_on=expanded_on, today=today)
         text, state = await read_text(self.source, self.password, self.workspace, self.max_bytes, state)

@@ -82,7 +82,7 @@ def list_approvals(context: CommandContext, with_ended: bool) -> list[Approval]:
     > assistant approvals list --all
     """
     stored = context.stores.approvals
-    pending = [approval for approval in stored.list_pending() if approval.expires_at > context.now]
+    pending = [approval for approval in stored.list_pending() if approval.waits_at(context.now)]
     return [*pending, *(stored.list_recent(_RECENT) if with_ended else [])]
 
 

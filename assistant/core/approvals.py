@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import Any, Literal
 
-from assistant.core.calendar import format_moment
+from assistant.core.calendar import format_moment, is_valid_at
 from assistant.core.dataclass import dataclass
 from assistant.core.messages import ToolCall
 from assistant.core.text import fold_text
@@ -90,6 +90,10 @@ class Approval(ProposedEffect):
     allowed_until: datetime | None
     uses: int
     used_at: datetime | None
+
+    def waits_at(self, now: datetime) -> bool:
+        """Return whether it may be decided now."""
+        return self.state == "pending" and is_valid_at(now, self.created_at, self.expires_at)
 
 
 def read_answer(text: str) -> Answer | None:

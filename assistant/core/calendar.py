@@ -11,6 +11,7 @@ Only the daemon and the command line read the clock; everything else takes `now`
 from __future__ import annotations
 
 import re
+import time as clocks
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Literal
@@ -59,8 +60,33 @@ def is_still_ahead(until: datetime, now: datetime, longest: timedelta) -> bool:
     return now < until <= now + longest + CLOCK_TOLERANCE
 
 
+def is_valid_at(now: datetime, made_at: datetime, until: datetime) -> bool:
+    """Return whether what ends at `until` is valid: not before it was made, as by a clock that was set back since."""
+    return made_at - CLOCK_TOLERANCE <= now < until
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """How long something is valid, by two clocks: by the wall clock, which may be set back, and by the time since boot,
+    which may not. It ends by the one that ends it first."""
+
+    made_at: datetime
+    made_after: timedelta  # since boot
+    length: timedelta
+
+    def is_over(self, now: datetime, since_boot: timedelta) -> bool:
+        is_valid = is_valid_at(now, self.made_at, self.made_at + self.length)
+        return not is_valid or since_boot - self.made_after >= self.length
+
+
 def utc_now() -> datetime:
     return possible_now(datetime.now(UTC))
+
+
+def since_boot() -> timedelta:
+    """Return how long the machine has been on, including suspended time."""
+    # macOS has no CLOCK_BOOTTIME; its CLOCK_MONOTONIC continues while it sleeps.
+    return timedelta(seconds=clocks.clock_gettime(getattr(clocks, "CLOCK_BOOTTIME", clocks.CLOCK_MONOTONIC)))
 
 
 def possible_now(shown: datetime) -> datetime:

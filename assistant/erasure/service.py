@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
+from assistant.core.calendar import Lifetime, since_boot
 from assistant.core.dataclass import dataclass
 from assistant.core.erasure import ErasureLeftover, ErasureMatches, ErasurePreview, ErasureRequest, ErasureResult
 from assistant.core.erasure_values import value_kind
@@ -39,7 +40,7 @@ BACKUPS_PLACE = "backups of the data folder"
 @dataclass(frozen=True, slots=True)
 class _PendingRequest:
     request: ErasureRequest
-    expires_at: datetime
+    lifetime: Lifetime
 
 
 class ErasureService:
@@ -49,6 +50,7 @@ class ErasureService:
     - `is_busy`: returns whether work is running that has read messages and may still write about them (a sleep cycle, a
       compaction); `defer_while` adds more.
     - `backups`: None if there are none.
+    - `elapsed`: the time since boot.
     """
 
     def __init__(
@@ -57,11 +59,13 @@ class ErasureService:
         memories: Memories | None,
         is_busy: Callable[[], bool] = lambda: False,
         backups: BackupErasure | None = None,
+        elapsed: Callable[[], timedelta] = since_boot,
     ) -> None:
         self._store = store
         self._memories = memories
         self._busy_checks = [is_busy]
         self._backups = backups
+        self._elapsed = elapsed
         self._running = 0
         self.on_erased: list[Callable[[], None]] = []
         self._pending: dict[str, _PendingRequest] = {}
@@ -95,18 +99,22 @@ class ErasureService:
         preview = replace(await self.preview(request), finished=tuple(finished))
         if not preview:
             return preview, ""
-        self._pending = {code: pending for code, pending in self._pending.items() if pending.expires_at > now}
+        made_after = self._elapsed()
+        self._pending = {
+            code: pending for code, pending in self._pending.items() if not pending.lifetime.is_over(now, made_after)
+        }
         while len(self._pending) >= _MAX_PENDING:
             self._pending.pop(next(iter(self._pending)))
         code = hashlib.sha256(f"{preview.request!r} {now.isoformat()}".encode()).hexdigest()[:_CODE_LENGTH].upper()
-        self._pending[code] = _PendingRequest(preview.request, now + _CODE_LIFETIME)
+        self._pending[code] = _PendingRequest(preview.request, Lifetime(now, made_after, _CODE_LIFETIME))
         return preview, code
 
     async def confirm(self, code: str, scope: str, now: datetime, *, keep_messages: bool = False) -> ErasureResult:
         """Erase what a code confirms, optionally keeping the source messages. Raises `UsageError` if it is unknown,
         expired, or of another scope."""
         pending = self._pending.get(code.strip().upper())
-        if pending is None or pending.request.scope != scope or pending.expires_at <= now:
+        is_over = pending is None or pending.lifetime.is_over(now, self._elapsed())
+        if pending is None or is_over or pending.request.scope != scope:
             raise UsageError("There is nothing to forget under this code. Nothing was changed; ask for it again.")
         request = pending.request
         result = await self.erase(replace(request, keep_messages=keep_messages or request.keep_messages), now)

@@ -32,7 +32,8 @@ from assistant.store.home.guard import HomeGuard
 from assistant.store.script.usage_parts import NOT_REPORTED
 
 _STALLED_ADVICE = (
-    "What was accepted is kept; a service manager starts it again, else say `assistant stop` and start it."
+    "What was accepted is kept. If this stays, a service manager starts it again; else say `assistant stop`, then "
+    "start it."
 )
 
 

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
+from assistant.core.calendar import is_still_ahead
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import OutcomeUnknown, ToolError, UsageError, install_hint
 from assistant.core.logger import get_logger
@@ -212,7 +213,9 @@ class McpServers:
         return answer
 
     def _check_pause(self, name: str, session: _Session) -> None:
-        if session.paused_until is not None and (left := session.paused_until - self._clock()) > timedelta():
+        until, now = session.paused_until, self._clock()
+        if until is not None and is_still_ahead(until, now, _LONGEST_PAUSE):
+            left = until - now
             raise ToolError(
                 f"the MCP server {name} failed just now, and is started again in {left.total_seconds():.0f} s at the "
                 "earliest. Nothing was done."

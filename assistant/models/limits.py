@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from assistant.core.calendar import is_still_ahead
 from assistant.core.errors import StoreError
 from assistant.core.model_api import ModelLimits
 from assistant.core.ports import ModelFactsPort
@@ -84,7 +85,8 @@ class LimitsCache:
 
     def may_ask(self) -> bool:
         """Whether the provider may be asked now: a failure is not repeated with every call."""
-        return self._ask_after is None or self._clock() >= self._ask_after
+        after = self._ask_after
+        return after is None or not is_still_ahead(after, self._clock(), ASK_LIMITS_AGAIN_AFTER)
 
     def record_failure(self) -> None:
         """Wait `ASK_LIMITS_AGAIN_AFTER` before the provider is asked again."""

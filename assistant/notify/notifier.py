@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from assistant.agenda.catch_up import LatenessPolicy
+from assistant.core.calendar import is_still_ahead
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.logger import get_logger
@@ -184,7 +185,8 @@ class Notifier:
 
     def _is_due(self, key: str, service: PushService, now: datetime) -> bool:
         push = self._stored.find(key, service.id)
-        return push is None or (push.state == "failed" and (push.retry_at is None or push.retry_at <= now))
+        waits = push is not None and push.retry_at is not None and is_still_ahead(push.retry_at, now, _LONGEST_RETRY)
+        return push is None or (push.state == "failed" and not waits)
 
     async def _send_all(self, due: Sequence[tuple[PushText, PushService]]) -> None:
         failed: set[PushService] = set()

@@ -203,7 +203,7 @@ class ApprovalService:
             raise UsageError(f"No approval has the number {number}. Nothing was changed; `/approvals` lists them.")
         if not self.stored.is_asked(approval):
             raise UsageError("The answer that asks for it is still being written. Nothing was changed; try again then.")
-        if approval.state != "pending" or approval.expires_at <= now:
+        if not approval.waits_at(now):
             raise UsageError(
                 f"Approval {number} {APPROVAL_STATE_WORDS[_state_at(approval, now)]}. Nothing was changed."
             )
@@ -239,7 +239,7 @@ class ApprovalService:
         decided = self.stored.list_decided_by(turn.id)
         if not decided:
             asked = [it for it in self.stored.list_pending(turn.session) if self.stored.was_asked_last(it)]
-            if len(asked) != 1 or asked[0].expires_at <= self.clock():
+            if len(asked) != 1 or not asked[0].waits_at(self.clock()):
                 return None
             if answer == "always" and not asked[0].allows:
                 done = self.describe(await self.decide(asked[0].id, "yes", by=turn.id))
@@ -304,4 +304,4 @@ class ApprovalService:
 
 
 def _state_at(approval: Approval, now: datetime) -> ApprovalState:
-    return "lapsed" if approval.state == "pending" and approval.expires_at <= now else approval.state
+    return "lapsed" if approval.state == "pending" and not approval.waits_at(now) else approval.state

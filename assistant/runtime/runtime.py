@@ -141,6 +141,7 @@ class Runtime:
         """Stop starting turns; running ones get the drain time (until `force_stop`), then are aborted. A turn that
         cannot be ended is left for the next start."""
         self._stopping, self._running.accepts_turns = True, False
+        self._turn_context.stop()
         self._wake.set()
         for task in self._beginning.values():
             task.cancel()
@@ -155,8 +156,7 @@ class Runtime:
             log.warning("a turn could not be ended and is left for the next start", session=session)
 
     async def _drain(self, seconds: float, force_stop: asyncio.Event | None) -> None:
-        tasks = self._running.tasks()
-        if not tasks:
+        if not (tasks := self._running.tasks()):
             return
         drained = asyncio.ensure_future(asyncio.wait(tasks))
         forced = asyncio.create_task((force_stop or asyncio.Event()).wait())

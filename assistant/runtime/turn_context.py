@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import date, datetime, tzinfo
 from functools import partial
+from threading import Event
 from zoneinfo import ZoneInfo
 
 from assistant.context.build import current_time_block
@@ -119,6 +120,7 @@ class TurnContextBuilder:
         self._standing_memory = standing_memory
         self._zone = zone
         self._interrupted: dict[str, str] = {}
+        self._is_ending = Event()
 
     def recover_after_crash(self, now: datetime) -> None:
         """At start-up, prepare reports of interrupted delegations for the next turn of their sessions (F22)."""
@@ -126,6 +128,10 @@ class TurnContextBuilder:
         for session in dict.fromkeys(delegation.session for delegation in cut):
             tasks = tasks_of_interrupted_calls(self._delegations, cut, session)
             self._interrupted[session] = interrupted_tasks_note(tasks, self._zone)
+
+    def stop(self) -> None:
+        """Recall nothing more. What a thread is looking for is dropped: the stores may be closed before it ends."""
+        self._is_ending.set()
 
     def looks_back(self, session: str) -> bool:
         """Return whether `build` will search earlier messages of this session."""
@@ -170,10 +176,10 @@ class TurnContextBuilder:
             return history_block(quoted[0])
 
         def attempt(*recalls: Callable[[], str]) -> list[str]:
-            return [found for recall in recalls for found in _attempted(recall, session)]
+            return [found for recall in recalls for found in self._attempted(recall, session)]
 
         parts = attempt(recall_profiles)
-        (standing,) = _attempted(partial(self._standing_memory.prompt_block, session, view), session) or [""]
+        (standing,) = attempt(partial(self._standing_memory.prompt_block, session, view)) or [""]
         # In one thread: messages, and what is found, may be huge, and each change of the thread has to be waited for.
         looks_back = self._history_recall.has_something_out_of(view)
         recalls = (recall_memories, recall_history) if looks_back else (recall_memories,)
@@ -182,11 +188,11 @@ class TurnContextBuilder:
             self._streaks.record_turn(session, lines)
         return parts
 
-
-def _attempted(recall: Callable[[], str], session: str) -> list[str]:
-    """Return what is recalled; nothing, and a line in the log, if that fails."""
-    try:
-        return [recall()]
-    except StoreError as error:
-        log.error("nothing was recalled", session=session, error=str(error))
-        return []
+    def _attempted(self, recall: Callable[[], str], session: str) -> list[str]:
+        """Return what is recalled; nothing, and a line in the log, if that fails; nothing at the end."""
+        try:
+            return [] if self._is_ending.is_set() else [recall()]
+        except StoreError as error:
+            if not self._is_ending.is_set():
+                log.error("nothing was recalled", session=session, error=str(error))
+            return []

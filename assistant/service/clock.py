@@ -8,22 +8,15 @@ clock. A year at an end of the calendar is never accepted, since nothing could b
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Literal
 
-from assistant.core.calendar import CLOCK_TOLERANCE, UNSET_CLOCK, possible_now, utc_now
+from assistant.core.calendar import CLOCK_TOLERANCE, UNSET_CLOCK, possible_now, since_boot, utc_now
 from assistant.core.dataclass import dataclass
 
 TOLERANCE = CLOCK_TOLERANCE
 HOLD = timedelta(minutes=5)
-
-
-def since_boot() -> timedelta:
-    """Return how long the machine has been on, including suspended time."""
-    # macOS has no CLOCK_BOOTTIME; its CLOCK_MONOTONIC continues while it sleeps.
-    return timedelta(seconds=time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)))
 
 
 @dataclass(frozen=True, slots=True)

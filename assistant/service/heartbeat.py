@@ -65,7 +65,7 @@ class StallDetector:
         if at - self._ticked_at > every * 1.5:
             return f"The runtime has not passed for {at - self._ticked_at:.0f} s."
         if self._lag > every:
-            return f"Nothing moved for {self._lag:.0f} s."
+            return f"Nothing moved for {self._lag:.0f} s, until just now."
         for (kind, name), since in sorted(self._since.items()):
             if at - since <= self._max_seconds:
                 continue

@@ -64,7 +64,8 @@ class IdleWatch:
         is_used = self._is_used() or (self._has_looked and next_due != self._next_due)
         self._next_due, self._has_looked = next_due, True
         self._was_used |= is_used
-        if is_used or self._is_needed():
+        # That was later than now by a clock that has been set back since.
+        if is_used or self._is_needed() or self._needed_at > now:
             self._needed_at = now
         unused = now - self._needed_at
         longest = self._needed_at + _LONGEST_SLEEP

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from assistant.core.model_api import ModelLimits
+from assistant.models.limits import LimitsCache
 from assistant.models.openai import DEFAULT_WINDOW, OpenAIModel
 from assistant.models.prices import is_hosted_by_openai
 from tests.strict.asking import InMemoryModelFacts, call_model, clock, make_request
 from tests.strict.behaviour import ErrorEvent, ScriptedAnswer, ToolUse
 from tests.strict.chat_api import model as listed
 from tests.strict.server import StrictServer
+from tests.support.scripted import SteppingClock
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +99,15 @@ async def test_llama_cpp_s_running_window_counts_and_not_the_one_it_was_trained_
     server.other["/props"] = {"default_generation_settings": {"n_ctx": 8192}}
     entry = listed("m", owned_by="llamacpp", meta={"n_ctx_train": 131_072})
     assert (await window(server, entry)).window == 8192
+
+
+def test_limits_are_asked_for_again_also_where_the_clock_was_set_back() -> None:
+    shown = SteppingClock()
+    cache = LimitsCache(None, shown)
+    cache.record_failure()
+    assert not cache.may_ask()
+    shown.now -= timedelta(days=365)
+    assert cache.may_ask()
 
 
 async def test_ollama_s_window_is_that_of_the_loaded_model_and_asked_again_until_it_is_loaded(

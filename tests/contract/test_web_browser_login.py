@@ -13,6 +13,7 @@ from assistant.core.bridge_api import TurnEvent
 from assistant.core.errors import UsageError
 from assistant.store.home.browser_sessions import BrowserSessions
 from assistant.web.page_files import PAGE_FOLDER, load_page_files
+from tests.support.machine_clock import MachineClock
 from tests.support.scripted import SteppingClock
 from tests.support.web_api import LiveApi, run_web_api
 
@@ -82,10 +83,18 @@ def test_f42_a_link_is_good_for_five_minutes(tmp_path: Path) -> None:
     clock.now += timedelta(seconds=20)
     with pytest.raises(UsageError, match="assistant open"):
         browsers.log_in(late, "a browser")
-    made_ahead = browsers.create_link_code()
-    clock.now -= timedelta(days=3 * 365)
+
+
+@pytest.mark.parametrize(("back", "passed"), [(timedelta(days=3 * 365), 0), (timedelta(minutes=4), 2)])
+def test_f42_a_link_does_not_outlast_a_clock_that_is_set_back(tmp_path: Path, back: timedelta, passed: int) -> None:
+    machine = MachineClock(SteppingClock().now)
+    browsers = BrowserSessions(tmp_path / "browsers.json", machine.wall, machine.elapsed)
+    code = browsers.create_link_code()
+    machine.run(timedelta(minutes=4))
+    machine.set_clock(-back)
+    machine.run(timedelta(minutes=passed))
     with pytest.raises(UsageError, match="assistant open"):
-        browsers.log_in(made_ahead, "a browser")
+        browsers.log_in(code, "a browser")
 
 
 def test_f42_a_login_survives_a_restart_as_a_hash_and_ends_after_90_days_without_use(tmp_path: Path) -> None:
@@ -102,6 +111,17 @@ def test_f42_a_login_survives_a_restart_as_a_hash_and_ends_after_90_days_without
     clock.now += timedelta(days=91)
     assert not BrowserSessions(file, clock).is_valid(secret)
     assert BrowserSessions(file, clock).list_sessions() == []
+
+
+def test_f42_a_login_that_was_used_while_the_clock_was_ahead_ends_after_90_days_without_use(tmp_path: Path) -> None:
+    clock = SteppingClock()
+    browsers = BrowserSessions(tmp_path / "browsers.json", clock)
+    secret = browsers.log_in(browsers.create_link_code(), "a browser")
+    for days in (80, -70):
+        clock.now += timedelta(days=days)
+        assert browsers.is_valid(secret)
+    clock.now += timedelta(days=91)
+    assert not browsers.is_valid(secret)
 
 
 def test_f42_links_of_an_earlier_process_are_void(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def look(home: Path) -> Snapshot:
         "log": log,
         "said": sorted([r[2], r[3]] for rows in log.values() for r in rows if r[3] and not r[3].startswith("Error: ")),
         "files": pictures.files(home),
+        "notes of days": {note.name: note.read_text(encoding="utf-8") for note in home.glob("memory/*.md")},
         "verify": [f"{problem.kind} {problem.where}: {problem.text}" for problem in report.problems],
         "waiting to be read": [[info.key, info.unextracted] for info in read_late if info.unextracted],
         "model calls": len(witness.recorded("asked")),
@@ -195,10 +196,10 @@ def _after_a_fault(before: Any, after: Any, faults: Faults) -> bool:
 
 def _slept_again(before: list[Any], after: list[Any], faults: Faults) -> bool:
     """What a fault cut off is noted as that, once a fault, and none as under way. How many sleeps it took to read the
-    same may differ, and none is left to end where each of two was cut off, the last of them after it had read; "waiting
-    to be read" and "journal" hold that all of it was."""
+    same may differ, and none is left to end where each of two was cut off, the last of them after it had read, or where
+    none did anything but read; "waiting to be read", "journal" and "notes of days" hold that all of it was."""
     others = [state for _, state in after if state != "done"]
-    ended = len(others) < len(after) or len(others) == faults.all > 1
+    ended = len(others) < len(after) or len(others) == faults.all > 1 or {trigger for trigger, _ in after} == {"phase"}
     return bool(before) and ended and len(others) <= faults.all and "running" not in others
 
 

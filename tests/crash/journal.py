@@ -69,7 +69,11 @@ class Journal:
         return [parse(names[0]) for names in self._listed.get(scenario, ()) if not done.keys() & set(names)]
 
     def failed(self, scenario: str) -> list[Point]:
-        return [verdict.point for verdict in self._verdicts.get(scenario, {}).values() if verdict.problems]
+        """Those that the newest unbroken run still has: the others cannot be tried again, and their classes are left
+        under other names."""
+        listed = {name for names in self._listed.get(scenario, ()) for name in names}
+        verdicts = self._verdicts.get(scenario, {}).items()
+        return [verdict.point for name, verdict in verdicts if verdict.problems and name in listed]
 
     # ----------------------------------------------------------------------------------------------------------- report
 

@@ -57,6 +57,14 @@ def test_points_of_another_unbroken_run_take_the_place_of_those_before(file: Pat
     assert Journal(file).left("toy") == [other]
 
 
+def test_a_point_that_failed_and_is_gone_fails_no_more_and_its_class_is_left_under_another_name(file: Path) -> None:
+    journal = journal_with(file, Verdict(POINTS[0], ("lost",), 0.5), Verdict(POINTS[2], ("lost",), 0.5))
+    renamed = parse("kill:fsync:7")
+    journal.list_classes("toy", [PointClass((renamed,)), PointClass((POINTS[2],))])
+    again = Journal(file)
+    assert again.failed("toy") == [POINTS[2]] and again.left("toy") == [renamed]
+
+
 def test_the_report_counts_what_was_tried_failed_and_is_left_by_kind(file: Path) -> None:
     journal = journal_with(file, Verdict(POINTS[1], (), 1800), Verdict(POINTS[3], ("lost",), 1800))
     report = journal.report(["toy", "never-begun"])

@@ -77,6 +77,17 @@ async def test_what_was_just_added_is_read_by_the_next_command(tmp_path: Path) -
         assert "Own (ics), 5 events" in await live.app.commands.run("/calendar sync", MAIN_SESSION)
 
 
+async def test_what_repeats_is_known_also_after_a_clock_that_was_years_ahead(
+    tmp_path: Path,
+) -> None:
+    shown = [NOW + timedelta(days=3 * 365)]
+    async with run_app(files_home(tmp_path), now=lambda: shown[0]) as live:
+        await live.app.commands.run("/calendar sync", MAIN_SESSION)
+        shown[0] = NOW
+        await live.app.commands.run("/calendar sync", MAIN_SESSION)
+        assert "Standup" in await live.app.commands.run("/agenda today", MAIN_SESSION)
+
+
 async def test_nobody_but_the_owner_sees_a_calendar(tmp_path: Path) -> None:
     async with run_app(files_home(tmp_path), now=lambda: NOW) as live:
         await live.app.commands.run("/calendar sync", MAIN_SESSION)

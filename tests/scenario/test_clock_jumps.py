@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from assistant.core.approvals import ProposedEffect
 from assistant.core.jobs import DeliveryTarget, JobRequest
 from assistant.service.clock import HOLD, SteadyClock
 from tests.support.machine_clock import MachineClock
-from tests.support.running_app import LiveApp, run_app
+from tests.support.running_app import ANN, BridgePeople, LiveApp, run_app
 
 START = datetime(2026, 3, 11, 8, 30, tzinfo=UTC)
 YEARS = timedelta(days=3 * 365)
@@ -211,3 +212,61 @@ async def test_a_conversation_goes_on_while_a_jump_is_not_believed(tmp_path: Pat
         await life.set_clock(-YEARS, stays=False)
         (info,) = life.it.app.stores.conversation.list_sessions()
         assert info.last_at is not None and info.last_at.year == 2026
+
+
+async def test_after_an_hour_in_which_the_process_stood_still_what_was_due_comes_once(tmp_path: Path) -> None:
+    async with a_new_life(tmp_path) as life:
+        await life.it.app.commands.run('/remind drink --every "minute"', "main", bridge="kept", target="main")
+        before = len(life.told())
+        for waited in (61.5 * MINUTE, MINUTE / 6, MINUTE / 6):
+            await life.wake(waited)
+        assert sorted(life.told()[before:]) == [
+            "Reminder: drink",
+            "Reminder: stretch\n(It was due Wednesday 2026-03-11 09:00, 31 minutes ago.)",
+        ]
+        assert life.next_times() == {"stretch": "2026-03-12T09:00", "call mum": "2026-03-11T10:00"} | {
+            "drink": "2026-03-11T09:32"
+        }
+        assert life.problems() == []
+
+
+@pytest.mark.parametrize("back", [MINUTE * 20, YEARS])
+async def test_codes_and_approvals_do_not_outlast_a_clock_that_is_set_back(tmp_path: Path, back: timedelta) -> None:
+    async with a_new_life(tmp_path) as life:
+        it, stores = life.it, life.it.app.stores
+        await BridgePeople(it).write("may I come in", ANN)
+        link = (await it.app.commands.run("/people link kept", "main")).split()[1]
+        what = (
+            "main",
+            1,
+            "owner",
+            "a turn",
+            "c0",
+            "ring_bell",
+            {},
+            "ring",
+            "kept",
+            "main",
+            START,
+            START + HOUR,
+            "p",
+            "a",
+        )
+        asked, allowed = (
+            stores.approvals.propose(ProposedEffect(key, *what), "pending") for key in ("asked", "allowed")
+        )
+        stores.approvals.decide(allowed.id, "approved", "", START, allowed_until=START + HOUR)
+        await life.wake(30 * MINUTE)
+        await life.set_clock(-back)
+        now = it.app.base.clock()
+        # Where the clock shows a time before they were made they hold no more; else for what was left of the hour.
+        holds = back < HOUR / 2
+        assert len(stores.pairings.pending_pairings(now)) == (2 if holds else 0)
+        assert len(stores.approvals.list_allowed(now)) == holds
+        assert len(stores.approvals.list_pending()) == 1 and asked.waits_at(now) == holds
+        await life.wake(26 * MINUTE)
+        now = it.app.base.clock()
+        assert stores.pairings.pending_pairings(now) == stores.approvals.list_allowed(now) == []
+        assert stores.approvals.list_pending() == [] and "Not done, since you did not answer" in life.told()[-1]
+        await BridgePeople(it).write(link, ANN)
+        assert stores.people.list_people() == []

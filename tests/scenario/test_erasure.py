@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -11,6 +12,7 @@ from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import UsageError
 from assistant.core.memories import ChangePlan, MemoryChange
 from assistant.core.profiles import Profile, ProfileAttribute
+from assistant.erasure.service import ErasureService
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER
 from tests.support.erasure_home import (
     CJK,
@@ -25,6 +27,7 @@ from tests.support.erasure_home import (
     say_as_guest,
     write_everywhere,
 )
+from tests.support.machine_clock import MachineClock
 from tests.support.semantic_memory import make_memory
 from tests.support.store_home import NOW, memory_backed_directory
 
@@ -375,3 +378,16 @@ async def test_words_at_the_border_of_two_blocks_are_found(home: ErasureHome) ->
     (home.path / "MEMORY.md").write_text(f"- {SECRET}\n")
     done = await home.erasure.erase(erasure_request(), NOW)
     assert [(one.where, one.count) for one in done.leftovers] == [("big.bin", 3)]
+
+
+async def test_a_code_ends_after_its_time_also_where_the_clock_is_set_back(home: ErasureHome) -> None:
+    write_everywhere(home, SECRET, SECRET)
+    machine, minute = MachineClock(NOW), timedelta(minutes=1)
+    erasure = ErasureService(home.erasure_store, home.memories, elapsed=machine.elapsed)  # type: ignore[arg-type]
+    for back, passed in ((10 * minute, 6 * minute), (365 * 24 * 60 * minute, 0 * minute)):
+        _, code = await erasure.request_code(erasure_request(), machine.wall())
+        machine.run(10 * minute)
+        machine.set_clock(-back)
+        machine.run(passed)
+        with pytest.raises(UsageError, match="nothing to forget under this code"):
+            await erasure.confirm(code, "owner", machine.wall())

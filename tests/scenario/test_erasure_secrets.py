@@ -177,7 +177,8 @@ class Story:
         elif method == "in words":
             await self.people.write(f"(forget) {secret.about}", OWNER, f"f{secret.number}")
             shown = stores.history.recent("owner", limit=6)
-            [code, *_] = [found[1] for record in shown for found in _CODE.finditer(record.content)]
+            # The newest: an earlier one may still be shown.
+            [*_, code] = [found[1] for record in shown for found in _CODE.finditer(record.content)]
             return await self.command(f"/forget {code}")
         shown_text = await self.command(f"/forget {named}")
         found_code = _CODE.search(shown_text)

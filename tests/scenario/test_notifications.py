@@ -148,6 +148,19 @@ async def test_a_refusal_is_told_without_the_address_and_tried_again_later(tmp_p
         assert running.app.notifier.problems() == []
 
 
+async def test_a_refused_notification_does_not_wait_for_a_clock_that_was_set_back(tmp_path: Path) -> None:
+    clock = SteppingClock(NOON)
+    async with StrictPushServices() as server, notified_app(tmp_path, server, clock) as running:
+        use_clock(running, clock)
+        server.refusals = [503] * 9
+        await remind(running)
+        for minutes in (10, *[61] * 7):
+            await go_on(running, minutes=minutes)
+        tried = server.requests
+        await go_on(running, hours=-4)
+        assert server.requests == tried + 1
+
+
 async def test_a_question_that_nobody_saw_is_told(tmp_path: Path) -> None:
     read = ToolCall("r1", "read_file", {"path": "notes.txt"})
     pay = ToolCall("p1", "set_reminder", {"text": "pay Bob", "when": "tomorrow at 9"})

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from typing import Any, Literal
 
 import pytest
@@ -26,6 +27,7 @@ from assistant.core.bridge_api import Bridge, OutgoingPart
 from assistant.core.errors import AssistantError, BridgeError, StoreError
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelRequest
 from assistant.core.shutdown import ShutdownTimeouts, finish_within
+from assistant.runtime.recall import MemoryRecall
 from assistant.service.home_lock import home_lock
 from assistant.settings.home import Home
 from assistant.settings.settings import load_settings
@@ -135,6 +137,30 @@ async def test_f38_a_turn_that_hangs_in_a_model_call_is_aborted_after_the_drain(
         assert app.stores.verifier.verify().ok
     assert len(bridge.bodies) == 1
     assert "shut down before this was answered" in bridge.bodies[0]
+
+
+async def test_a_recall_that_the_end_cuts_off_is_no_failure(tmp_path: Path) -> None:
+    began, goes_on, ended = Event(), Event(), Event()
+
+    def budget() -> int:
+        began.set()
+        goes_on.wait()
+        ended.set()
+        return 400
+
+    with capture_logs() as logs:
+        async with started(tmp_path, ScriptedModel("hello"), RecordingBridge()) as (app, worker):
+            recall = MemoryRecall(app.stores.memory_search, len, app.settings.zone, budget)
+            app.runtime._turn_context._memory_recall = recall
+            await app.runtime.accept(owner_message("Where does the boat lie?", external_id="1"))
+            await asyncio.to_thread(began.wait)
+            await daemon.shut_down(app, worker, 0.01, LITTLE)
+            worker.cancel()
+        # The stores are closed, and its thread goes on in them.
+        goes_on.set()
+        await asyncio.get_running_loop().shutdown_default_executor()
+    assert ended.is_set()
+    assert [entry for entry in logs if entry["log_level"] == "error"] == []
 
 
 class ObservedEvent(asyncio.Event):

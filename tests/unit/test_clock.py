@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assistant.core.calendar import UNSET_CLOCK
-from assistant.service.clock import HOLD, ClockStep, SteadyClock, since_boot
+from assistant.core.calendar import UNSET_CLOCK, since_boot
+from assistant.service.clock import HOLD, ClockStep, SteadyClock
 from tests.support.machine_clock import MachineClock
 
 YEARS = timedelta(days=1096)

@@ -70,8 +70,11 @@ def test_f40_a_conversation_that_no_turn_takes_up_is_found() -> None:
 def test_a_loop_that_stood_still_is_told_until_the_next_beat() -> None:
     progress = StallDetector(LONGEST)
     assert progress.check_progress(RuntimeActivity(1), 0, late=0, every=EVERY) == ""
-    assert progress.check_progress(RuntimeActivity(2), 22, late=12, every=EVERY) == "Nothing moved for 12 s."
-    assert progress.status() == {"stalled": "Nothing moved for 12 s.", "loop_lag_seconds": 12}
+    assert (
+        progress.check_progress(RuntimeActivity(2), 22, late=12, every=EVERY)
+        == "Nothing moved for 12 s, until just now."
+    )
+    assert progress.status() == {"stalled": "Nothing moved for 12 s, until just now.", "loop_lag_seconds": 12}
     assert progress.check_progress(RuntimeActivity(3), 32, late=0.1, every=EVERY) == ""
 
 

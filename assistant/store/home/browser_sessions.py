@@ -19,7 +19,7 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from assistant.core.calendar import is_still_ahead
+from assistant.core.calendar import CLOCK_TOLERANCE, Lifetime, since_boot
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError, UsageError
 from assistant.core.plain_files import FileRefused, read_plain_text
@@ -27,6 +27,7 @@ from assistant.store.files import sync_directory, write_file
 from assistant.store.rows import format_time, parse_time
 
 LINK_MINUTES = 5
+_LINK_LIFETIME = timedelta(minutes=LINK_MINUTES)
 IDLE_DAYS = 90
 _MAX_LINKS = 10
 _MAX_SESSIONS = 100
@@ -57,11 +58,14 @@ class BrowserSession:
 
 
 class BrowserSessions:
-    def __init__(self, path: Path, clock: Callable[[], datetime]) -> None:
-        """The file is read at first use."""
+    def __init__(
+        self, path: Path, clock: Callable[[], datetime], elapsed: Callable[[], timedelta] = since_boot
+    ) -> None:
+        """The file is read at first use. `elapsed` returns the time since boot."""
         self._path = path
         self._clock = clock
-        self._links: dict[str, datetime] = {}  # expiry by hash
+        self._elapsed = elapsed
+        self._links: dict[str, Lifetime] = {}  # by hash
         self._sessions: dict[str, BrowserSession] | None = None  # by hash
         self._watched: dict[str, asyncio.Event] = {}
 
@@ -69,19 +73,20 @@ class BrowserSessions:
 
     def create_link_code(self) -> str:
         """Return the secret of a link that logs in one browser."""
-        now = self._clock()
-        self._links = {hash_: until for hash_, until in self._links.items() if until > now}
+        now, made_after = self._clock(), self._elapsed()
+        self._links = {hash_: link for hash_, link in self._links.items() if not link.is_over(now, made_after)}
         while len(self._links) >= _MAX_LINKS:
             self._links.pop(next(iter(self._links)))
         code = secrets.token_urlsafe(32)
-        self._links[_hash(code)] = now + timedelta(minutes=LINK_MINUTES)
+        self._links[_hash(code)] = Lifetime(now, made_after, _LINK_LIFETIME)
         return code
 
     def log_in(self, code: str, agent: str) -> str:
         """Return the secret of a new session. Raises `UsageError` if the link is invalid, `StoreError` if the session
         cannot be saved; the link is used up in any case."""
         now = self._clock()
-        if not is_still_ahead(self._links.pop(_hash(code), now), now, timedelta(minutes=LINK_MINUTES)):
+        link = self._links.pop(_hash(code), None)
+        if link is None or link.is_over(now, self._elapsed()):
             raise UsageError(
                 f"This link is used or older than {LINK_MINUTES} minutes. Nobody was logged in; `assistant open` makes "
                 "a new one."
@@ -101,7 +106,10 @@ class BrowserSessions:
         now, hash_ = self._clock(), _hash(secret)
         try:
             session = self._read(now).get(hash_)
-            if session is not None and now - session.used_at >= _NOTED_EVERY:
+            # A clock that was ahead would have it last for years.
+            if session is not None and (
+                now - session.used_at >= _NOTED_EVERY or session.created_at <= now < session.used_at - CLOCK_TOLERANCE
+            ):
                 self._write({**self._read(now), hash_: replace(session, used_at=now)})
         except StoreError:
             return self._sessions is not None and hash_ in self._sessions

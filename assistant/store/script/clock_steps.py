@@ -1,4 +1,5 @@
-"""Records jumps of the wall clock, and undoes what reminders and schedules did while the clock was ahead.
+"""Records jumps of the wall clock, undoes what reminders and schedules did while the clock was ahead, and sets back
+the ends of codes and approvals with the clock.
 
 Slots are undone, and their jobs planned again, only if a forward jump past the present was recorded and only that jump
 explains why they ended. A clock that is wrong now undoes nothing.
@@ -16,6 +17,14 @@ from assistant.store.script.jobs import read_job
 
 # A smaller jump across a restart cannot be distinguished from a machine that was off.
 UNNOTICED = timedelta(days=1)
+
+# What is valid for some time, as table, column of its end, and which rows still have it.
+_ENDS = (
+    ("pairings", "expires_at", "state IN ('pending', 'locked')"),
+    ("approvals", "expires_at", "state = 'pending'"),
+    ("approvals", "allowed_until", "allowed_until IS NOT NULL"),
+    ("checkpoints", "lease_until", "state = 'started'"),
+)
 
 
 class ClockSteps(DatabaseStore):
@@ -38,6 +47,14 @@ class ClockSteps(DatabaseStore):
         with self._db.write() as db:
             db.execute("DELETE FROM clock_steps WHERE after_at > ? AND before_at < after_at", (after,))
             db.insert_row("clock_steps", before_at=before, after_at=after)
+
+    def set_ends_back(self, before: datetime, after: datetime) -> None:
+        """What was valid when the clock went back ends after as much time as it would have without that."""
+        with self._db.write() as db:
+            for table, column, where in _ENDS:
+                valid = f"SELECT id, {column} AS ends FROM {table} WHERE {where} AND {column} > ?"
+                for row in db.rows(valid, (before,)):
+                    db.update_rows(table, {"id": row["id"]}, **{column: parse_time(row["ends"]) + (after - before)})
 
     def skipped_until(self, now: datetime) -> datetime | None:
         """Return the time to which the clock jumped past `now`, or None. Slots that ended since were ended by a wrong

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 
+from assistant.core.calendar import CLOCK_TOLERANCE
 from assistant.core.people import (
     AccessRequest,
     AccessState,
@@ -222,7 +223,12 @@ def _delete_guests_without_account(db: Database) -> None:
 
 
 _read_pairing = class_row(Pairing, code=class_row(PairingCode), locked=lambda row: row["state"] == "locked")
-_SELECT_PENDING = "SELECT * FROM pairings WHERE state IN ('pending', 'locked') AND expires_at > ?"
+# Nothing was made later than now: a clock that was ahead has been set back since.
+_SELECT_PENDING = "SELECT * FROM pairings WHERE state IN ('pending', 'locked') AND expires_at > ? AND created_at <= ?"
+
+
+def _pending_at(now: datetime) -> tuple[datetime, datetime]:
+    return now, now + CLOCK_TOLERANCE
 
 
 class Pairings(DatabaseStore):
@@ -230,7 +236,7 @@ class Pairings(DatabaseStore):
 
     def pending_pairings(self, now: datetime) -> list[Pairing]:
         """Return valid codes, including locked ones, oldest first."""
-        return self._db.read_all(_read_pairing, f"{_SELECT_PENDING} ORDER BY id", (now,))
+        return self._db.read_all(_read_pairing, f"{_SELECT_PENDING} ORDER BY id", _pending_at(now))
 
     def request_access(
         self,
@@ -242,7 +248,8 @@ class Pairings(DatabaseStore):
         the owner (`access_request_key`). Returns False, storing nothing, if too many are pending; True, storing
         nothing, if the requester already has a valid code."""
         with self._db.write() as db:
-            pending = db.read_all(_read_pairing, f"{_SELECT_PENDING} AND kind = 'knock'", (offer.valid_from,))
+            knocks = f"{_SELECT_PENDING} AND kind = 'knock'"
+            pending = db.read_all(_read_pairing, knocks, _pending_at(offer.valid_from))
             if any(_is_from(pairing, request.bridge, request.sender, request.room) for pairing in pending):
                 return True
             if len(pending) >= offer.max_pending:
@@ -254,7 +261,8 @@ class Pairings(DatabaseStore):
     def offer_link(self, bridge: str, offer: PairingOffer) -> bool:
         """Store a code for the owner to send from a bridge. Returns False if too many are pending."""
         with self._db.write() as db:
-            if len(db.rows(f"{_SELECT_PENDING} AND kind = 'link'", (offer.valid_from,))) >= offer.max_pending:
+            links = f"{_SELECT_PENDING} AND kind = 'link'"
+            if len(db.rows(links, _pending_at(offer.valid_from))) >= offer.max_pending:
                 return False
             self._insert("link", AccessRequest(bridge, "", None, "", ""), offer)
         return True
