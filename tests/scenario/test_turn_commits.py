@@ -50,7 +50,12 @@ def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no
                     levels.append(level)
 
             sync = stores.outbox.sync
-            monkeypatch.setattr(stores.outbox, "sync", lambda: synced_by.append(threading.get_ident()) or sync())
+
+            def noted() -> None:
+                synced_by.append(threading.get_ident())
+                sync()
+
+            monkeypatch.setattr(stores.outbox, "sync", noted)
             connection.set_trace_callback(traced)
             await it.app.runtime.accept(owner_message("How was the walk?", external_id="walk"))
             await it.bridge.delivered.wait()
