@@ -57,6 +57,7 @@ class MediaLimits:
 
 _NO_MEDIA_LIMITS = MediaLimits()
 _SPEAKERS = frozenset({"user", "assistant"})
+_ONLY_TURN = frozenset({"turn"})
 
 
 def normalise(messages: Sequence[Message], limits: MediaLimits = _NO_MEDIA_LIMITS) -> tuple[Message, ...]:
@@ -121,7 +122,7 @@ def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
     within_retained = False
     words_by_id: dict[int, str] = {}
     for message in messages:
-        if not (message.metadata or notes or within_retained) and _is_plain(message):
+        if not (notes or within_retained) and _is_plain(message):
             # Nearly all of a view, at each call.
             if message.role == "user":
                 words_by_id[message.id or 0] = message.content
@@ -154,10 +155,12 @@ def _spoken(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 def _is_plain(message: Message) -> bool:
-    """Return whether `_worded` is known to return this message, without metadata, as it is: words of somebody that
-    need no change."""
+    """Return whether a message is known to be sent as it is: words of somebody that need no change, of which nothing is
+    noted but their turn."""
     text = message.content
-    if message.role not in _SPEAKERS or message.name or message.tool_calls or not text or text.isspace():
+    if not message.metadata.keys() <= _ONLY_TURN or message.role not in _SPEAKERS:
+        return False
+    if message.name or message.tool_calls or not text or text.isspace():
         return False
     return replace_unsendable(text) is text and (message.role == "assistant" or "<" not in text)
 

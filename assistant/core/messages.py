@@ -126,7 +126,7 @@ class Message:
 
 def find_summaries(messages: Iterable[Message]) -> list[Message]:
     """Return the compaction summaries among messages. Called for a whole view several times per turn."""
-    return [message for message in messages if message.metadata and message.is_summary]
+    return [message for message in messages if (told := message.metadata) and told.get("type") == "compaction"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -292,7 +292,11 @@ class Outbox(Protocol):
         """Return the current item, or None if it is not to be sent any more."""
 
     def set_state(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
-        """Set an item's state. Changing to `sending` without an error counts as an attempt."""
+        """Set an item's state. Changing to `sending` without an error counts as an attempt. Durable on return, except
+        for `sent`, which `sync` makes durable."""
+
+    def sync(self) -> None:
+        """Wait until the disk has all that was stored; in any thread. Raises `StoreError`."""
 
     def give_up(
         self, item_id: int, state: OutboxState, error: str, notice: OutgoingMessage | None, now: datetime

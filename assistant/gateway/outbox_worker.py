@@ -247,6 +247,8 @@ class OutboxWorker:
         except BridgeError as error:
             return self._on_failure(item, error, uncertain or error.ambiguous, somebody_came=self._arrivals != arrivals)
         self.outbox.set_state(item.id, "sent", self.clock())
+        # In a thread: nobody waits for it, but the next message may come now.
+        await asyncio.to_thread(self.outbox.sync)
         return True
 
     def _on_failure(self, item: OutboxItem, error: BridgeError, uncertain: bool, *, somebody_came: bool) -> bool:

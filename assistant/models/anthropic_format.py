@@ -105,13 +105,15 @@ def _messages(request: ModelRequest, model: str, *, thinks: bool) -> tuple[list[
             turns.append({"role": role, "content": blocks})
         if index in request.cache_boundaries and turns:
             edges += [block for block in turns[-1]["content"] if block["type"] not in SIGNED_BLOCK_TYPES][-1:]
-        volatile = encode_text(str(message.metadata.get("volatile", "")))
+        volatile = encode_text(str(text)) if (text := message.metadata.get("volatile")) else []
         if thinks and volatile and turns and turns[-1]["role"] == role:
             turns[-1]["content"] += volatile
         else:
             moved += volatile
     for turn in turns:
-        turn["content"].sort(key=lambda block: block["type"] != "tool_result")
+        # Most have one.
+        if len(turn["content"]) > 1:
+            turn["content"].sort(key=lambda block: block["type"] != "tool_result")
     if moved and turns[-1]["role"] == "user":
         turns[-1]["content"] += moved
     return turns, edges

@@ -109,6 +109,8 @@ class Maintenance:
                     # What was just said is one batch.
                     self._behind = name if batches > 1 else self._behind
                     await self._wait_until_quiet()
+                    # A turn may shorten its context, for which a thread has the interpreter for seconds.
+                    await self._running.wait_until_quiet()
         finally:
             self._behind = ""
 

@@ -246,9 +246,11 @@ class MemoryRecall:
         words, room = searchable_text(message), self._budget()
         if room <= 0 or not words:
             return ""
+        if not (hits := self._hits(words, scope, now)):
+            return ""
         shown, flat = fully_shown_ids(view), _flat(standing_memory)
         lines: list[str] = []
-        for hit in self._hits(words, scope, now):
+        for hit in hits:
             is_shown = hit.sources and shown.issuperset(hit.sources)
             if is_shown or _flat(hit.memory.text) in flat:
                 continue

@@ -2,8 +2,7 @@
 
 `tick(now)` is one pass: every session with accepted messages and no running turn gets one; sessions run concurrently,
 each one turn at a time; then the outboxes are woken. All durable state is in the stores, so a killed runtime continues
-after a restart (`start`). Exceptions are contained per session: a bug in a turn ends that turn with a notice and is
-logged.
+after a restart (`start`). Exceptions are contained per session: a bug in a turn ends that turn with a notice.
 """
 
 from __future__ import annotations
@@ -183,12 +182,13 @@ class Runtime:
         return receipt
 
     async def _accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
-        # Storing attachments must not recreate a data folder that was removed.
+        # Storing attachments must not recreate a data folder that was removed, and may be slow.
         self._check_home(False)
         store = partial(self._store_attachments, incoming, now)
-        # Writing files may be slow.
         has_files = any(media.data for media in incoming.media) or is_long_text(incoming)
         incoming = await asyncio.to_thread(store) if has_files else store()
+        if not self._is_busy(incoming.session):
+            self._turn_context.begin_recall(incoming, now)
         return self._conversation.accept(incoming, now)
 
     async def tick(self, now: datetime) -> None:

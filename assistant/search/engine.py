@@ -123,9 +123,11 @@ class SearchEngine:
 
     def prepare(self, question: str, where: SearchFilter) -> PreparedSearch | None:
         """Return what to score; None if nothing. Raises `StoreError`."""
-        parsed = parse_question(question, self._stems)
         allowed = self._allowed(where)
-        if not parsed.words or allowed is None or not allowed.any():
+        if allowed is None or not allowed.any():
+            return None
+        parsed = parse_question(question, self._stems)
+        if not parsed.words:
             return None
         plain, *of_words = self._questions.embed([question, *parsed.words.values()])
         vectors = dict(zip(parsed.words, of_words, strict=True))

@@ -9,9 +9,9 @@ text, which the next start indexes then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 from threading import Event, RLock
 from typing import TYPE_CHECKING, TypeVar
 
@@ -78,7 +78,7 @@ class SourceFinder:
         background."""
 
         def search(engine: SearchEngine) -> list[SourceHit]:
-            self._take_in_for_search(engine.index)
+            self._take_in_for_search(engine.index, where)
             hits = engine.search(question, where, limit=limit)
             engine.index.release()
             return hits
@@ -89,7 +89,7 @@ class SourceFinder:
         """Return the hits of `find` with how they were found."""
 
         def explain(engine: SearchEngine) -> SearchExplanation:
-            self._take_in_for_search(engine.index)
+            self._take_in_for_search(engine.index, where)
             explained = engine.explain(question, where, limit=limit)
             engine.index.release()
             return explained
@@ -107,7 +107,7 @@ class SourceFinder:
         question. Raises `StoreError`."""
 
         def take_in(engine: SearchEngine) -> int:
-            taken = self._take_in(engine.index, _BATCH_RECORDS)
+            taken = self._take_in(engine.index, self._source.streams_behind(engine.index.read_to), _BATCH_RECORDS)
             if not taken:
                 engine.index.prepare()
             return taken
@@ -161,18 +161,34 @@ class SourceFinder:
             self._engine = engine
         return self._engine
 
-    def _take_in_for_search(self, index: SearchIndex) -> None:
+    def _take_in_for_search(self, index: SearchIndex, where: SearchFilter) -> None:
+        streams = [
+            stream for stream in self._source.streams_behind(index.read_to) if self._is_asked(stream, index, where)
+        ]
         if self._is_patient:
-            self._take_in(index, None, is_search=True)
+            self._take_in(index, streams, None, is_search=True)
         else:
-            self._take_in(index, _MAX_RECORDS_PER_SEARCH, _MAX_CHARACTERS_PER_SEARCH, is_search=True)
+            self._take_in(index, streams, _MAX_RECORDS_PER_SEARCH, _MAX_CHARACTERS_PER_SEARCH, is_search=True)
+
+    def _is_asked(self, stream: str, index: SearchIndex, where: SearchFilter) -> bool:
+        """Return whether what is new in a stream is asked for: not where all of it is later. A turn asks for what was
+        said before the context that it has, and what is new is mostly in that."""
+        if where.before is None:
+            return True
+        return self._source.has_until(stream, index.read_to.get(stream, 0), where.before + timedelta(seconds=1))
 
     def _take_in(
-        self, index: SearchIndex, max_records: int | None, max_characters: int | None = None, *, is_search: bool = False
+        self,
+        index: SearchIndex,
+        streams: Iterable[str],
+        max_records: int | None,
+        max_characters: int | None = None,
+        *,
+        is_search: bool = False,
     ) -> int:
-        """Index at most so much, and return the number of records."""
+        """Index at most so much of these streams, and return the number of records."""
         taken = characters = 0
-        for stream in self._source.streams_behind(index.read_to):
+        for stream in streams:
             while max_records is None or taken < max_records:
                 records = self._source.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
                 if not records:

@@ -163,6 +163,10 @@ class TextSource(Protocol):
     def records_after(self, stream: str, seq: int, *, limit: int) -> list[SourceText]:
         """Return records of a stream after `seq`, in order, at most `limit`."""
 
+    def has_until(self, stream: str, seq: int, until: datetime) -> bool:
+        """Return whether a record of a stream after `seq` may be from before `until`, or change one that is."""
+        ...
+
     def close(self) -> None: ...
 
 

@@ -43,6 +43,7 @@ from assistant.web.schemas_read import as_html
 log = get_logger()
 
 _KEEPALIVE_SECONDS = 15.0
+_MAX_SENT_TOGETHER = 64 * 1024
 # Each may occupy a connection indefinitely: some are reserved for other requests.
 MAX_EVENT_STREAMS = 64
 # How long a client waits before it reconnects.
@@ -188,9 +189,15 @@ class _Streams:
         self.open += 1
         try:
             with self._terminal.attach(session, inbox_id, since) as attached:
-                events = attached.events(_KEEPALIVE_SECONDS)
+                events, waiting = attached.events(_KEEPALIVE_SECONDS), bytearray()
                 async for name, data in with_html(attached, events) if as_html else events:
-                    yield KEEPALIVE_COMMENT if name == "idle" else _format_event(name, data)
+                    waiting += KEEPALIVE_COMMENT if name == "idle" else _format_event(name, data)
+                    # What comes together is sent together, up to a size at which the reader's speed counts.
+                    if attached.queue.empty() or len(waiting) >= _MAX_SENT_TOGETHER:
+                        yield bytes(waiting)
+                        waiting.clear()
+                if waiting:
+                    yield bytes(waiting)
         except StoreError as error:
             # The answer has begun, so that no status can say it: the stream ends, and the client comes again.
             log.warning("an event stream ended", session=session, error=str(error))

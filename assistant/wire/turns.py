@@ -32,10 +32,12 @@ from assistant.runtime.recall_streaks import RecallStreaks
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.runtime import Runtime
 from assistant.runtime.sleep_scheduler import SleepLock
+from assistant.runtime.standing_memory import StandingMemory
 from assistant.runtime.tool_registry import ToolRegistry
 from assistant.runtime.turn import TurnRunner
-from assistant.runtime.turn_context import StandingMemory, TurnContextBuilder
+from assistant.runtime.turn_context import TurnContextBuilder
 from assistant.runtime.turn_guard import TurnGuard
+from assistant.runtime.turn_recall import TurnRecall
 from assistant.settings.prompts import load_persona, load_prompt, load_prompt_asking_for, load_system_prompt
 from assistant.settings.sections import SettingsValues, ToolSettings, WebSearchSettings
 from assistant.settings.settings import Settings, shipped_config_dir
@@ -300,17 +302,15 @@ def build_runtime(base: Base, turn_runner: TurnRunner, dispatcher: Dispatcher, c
     recall_budget = contexts.meter.recall_budget
     history_budget = partial(recall_budget, values.compaction.recall_max_tokens)
     memory_budget = partial(recall_budget, values.memory.recall_max_tokens)
-    turn_context = TurnContextBuilder(
+    recall = TurnRecall(
         stores.conversation,
-        stores.requests,
-        stores.delegations,
         HistoryRecall(stores.history, count, zone, history_budget, quoting_tools=_QUOTING_TOOLS),
         MemoryRecall(stores.memory_search, count, zone, memory_budget),
         ProfileRecall(stores.profiles, count, zone, values.memory.profiles_max_tokens),
         contexts.standing_memory,
         contexts.streaks,
-        zone,
     )
+    turn_context = TurnContextBuilder(stores.conversation, stores.requests, stores.delegations, recall, zone)
     return Runtime(
         stores.conversation,
         stores.outbox,

@@ -134,11 +134,16 @@ class Talk:
         self.processor_seconds.append(self._processor_seconds())
         began = time.perf_counter()
         await self.link.send_message(text, external_id, "main")
+        while (reply := await self._next_delivery())["kind"] != "reply":
+            await self.link.acknowledge(reply["key"])
+        self.seconds.append(time.perf_counter() - began)
+        await self.link.acknowledge(reply["key"])
+        self.first_mb = self.first_mb or resident_mb(self.pid)
+
+    async def _next_delivery(self) -> dict[str, Any]:
         while (event := await anext(self.events))[0] != "deliver":
             pass
-        self.seconds.append(time.perf_counter() - began)
-        await self.link.acknowledge(event[1]["key"])
-        self.first_mb = self.first_mb or resident_mb(self.pid)
+        return dict(event[1])
 
     def _processor_seconds(self) -> float:
         tasks = Path(f"/proc/{self.pid}/task").glob("*/schedstat")

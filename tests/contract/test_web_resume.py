@@ -11,9 +11,11 @@ import pytest
 
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.bridges.terminal.feed import DeliveryMark
-from assistant.core.bridge_api import OutgoingPart
+from assistant.core.bridge_api import OutgoingPart, TurnEvent
 from assistant.core.errors import RecipientNotConnected, UsageError
 from assistant.core.records import OutgoingMessage
+from assistant.web.routes_chat import _Streams
+from tests.support.control_api import open_terminal
 from tests.support.web_api import ApiClient, LiveApi, StreamEvent, run_web_api
 
 
@@ -63,6 +65,18 @@ async def test_an_id_is_given_with_hello_and_with_each_delivery(tmp_path: Path) 
         await it.tcp.say("hi")
         event = await stream.next_delivery()
         assert event.id == event.data["id"] != "0"
+
+
+async def test_events_that_come_together_are_sent_together() -> None:
+    with open_terminal() as terminal:
+        frames = _Streams(terminal).frames("main", None, None, as_html=False)
+        assert (await anext(frames)).startswith(b"event: hello")
+        for text in ("A fine ", "walk.", "." * 65_536, " "):
+            terminal.show(TurnEvent("delta", "main", "t1", {"text": text}), "main")
+        together = await anext(frames)
+        assert together.count(b"event: delta") == 3 and b'"A fine "' in together
+        assert (await anext(frames)).count(b"event: delta") == 1
+        await frames.aclose()  # type: ignore[attr-defined]
 
 
 async def test_after_a_killed_connection_nothing_is_missing_and_nothing_comes_twice(tmp_path: Path) -> None:

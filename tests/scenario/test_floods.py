@@ -18,6 +18,7 @@ from assistant.context.build import PromptFrame
 from assistant.context.pressure import PromptSize
 from assistant.context.tokens import TokenCounter
 from assistant.core.messages import Message as Said
+from assistant.runtime import turn_recall
 from assistant.runtime.long_texts import MAX_ANSWER_CHARACTERS
 from assistant.runtime.turn import TRUNCATED_REPLY_NOTE
 from assistant.store.log import format as log_format
@@ -27,7 +28,7 @@ from assistant.web.app import _PacedRequests, build_web_app
 from assistant.web.description import ApiDescription
 from tests.support.control_api import ScriptedControl, control_deps, open_terminal
 from tests.support.imports import import_messages
-from tests.support.running_app import run_app
+from tests.support.running_app import LiveApp, run_app
 from tests.support.scripted import owner_message
 from tests.support.web_api import run_web_api
 
@@ -136,17 +137,47 @@ async def test_of_many_messages_at_once_a_few_are_accepted_in_a_round_of_the_loo
 
 async def test_what_memory_has_is_looked_up_beside_the_loop(tmp_path: Path) -> None:
     async with run_app(tmp_path, "ok") as it:
-        context = it.app.runtime._turn_context
-        recall, threads = context._memory_recall.recall, []
-
-        def noted(*question: object) -> str:
-            threads.append(threading.get_ident())
-            return recall(*question)  # type: ignore[arg-type]
-
-        context._memory_recall.recall = noted  # type: ignore[method-assign]
+        threads, _ = note_searches(it)
         await it.say("Where is the boat?")
         await it.wait_idle()
         assert len(threads) == 1 and threads[0] != threading.get_ident()
+
+
+def note_searches(it: LiveApp) -> tuple[list[int], threading.Event]:
+    """The threads in which memory will be searched for a message, and whether one has begun to."""
+    memory, threads, begun = it.app.runtime._turn_context._recall._memory, [], threading.Event()
+    recall = memory.recall
+
+    def noted(*question: object) -> str:
+        threads.append(threading.get_ident())
+        begun.set()
+        return recall(*question)  # type: ignore[arg-type]
+
+    memory.recall = noted  # type: ignore[assignment, method-assign]
+    return threads, begun
+
+
+async def test_what_a_message_recalls_is_looked_up_while_the_message_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with run_app(tmp_path, "ok", "ok") as it:
+        threads, begun = note_searches(it)
+        conversation, found_first = it.app.stores.conversation, []
+        accept = conversation.accept
+
+        def store(*message: object) -> object:
+            found_first.append(begun.wait(5))
+            return accept(*message)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(conversation, "accept", store)
+        await it.say("Where is the boat?")
+        await it.wait_idle()
+        assert found_first == [True] and len(threads) == 1
+        # What was found for a message that had to wait for its turn is out of date.
+        await it.app.runtime.accept(owner_message("Where is the oar?", external_id="later"))
+        monkeypatch.setattr(turn_recall, "_AT_ONCE", -1.0)
+        await it.wait_idle()
+        assert len(threads) == 3
 
 
 async def test_what_is_said_at_length_is_encoded_for_the_log_beside_the_loop(

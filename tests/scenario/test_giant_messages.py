@@ -43,8 +43,8 @@ async def while_something_is_recalled(home: Path) -> AsyncIterator[tuple[BridgeP
         them = BridgePeople(it)
         await them.allow_everybody()
         await them.wait_idle()
-        context = it.app.runtime._turn_context
-        held = context._history_recall = HeldRecall(context._history_recall)  # type: ignore[assignment]
+        recall = it.app.runtime._turn_context._recall
+        held = recall._history = HeldRecall(recall._history)  # type: ignore[assignment]
         await it.bridge.receive_message("Where is the boat?", "owners", OWNER)
         await it.app.runtime.tick(it.clock())
         await asyncio.to_thread(held.asked.wait, 5)

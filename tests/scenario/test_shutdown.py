@@ -151,7 +151,7 @@ async def test_a_recall_that_the_end_cuts_off_is_no_failure(tmp_path: Path) -> N
     with capture_logs() as logs:
         async with started(tmp_path, ScriptedModel("hello"), RecordingBridge()) as (app, worker):
             recall = MemoryRecall(app.stores.memory_search, len, app.settings.zone, budget)
-            app.runtime._turn_context._memory_recall = recall
+            app.runtime._turn_context._recall._memory = recall
             await app.runtime.accept(owner_message("Where does the boat lie?", external_id="1"))
             await asyncio.to_thread(began.wait)
             await daemon.shut_down(app, worker, 0.01, LITTLE)

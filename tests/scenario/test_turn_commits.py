@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
+
+import pytest
 
 from assistant.core.messages import Message, Usage
 from assistant.core.model_api import ModelReply
@@ -14,11 +17,15 @@ from tests.support.running_app import run_app, use_model
 from tests.support.scripted import ScriptedModel, owner_message
 
 
-def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no_oftener(tmp_path: Path) -> None:
-    """That is: accepted, reserved, about to be sent, sent. What a turn begins with, what a call was billed and measured
-    at, the correction learnt from it, and the answer, which the log has, are on the disk with the next of these."""
+def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no_oftener(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is: accepted, reserved, about to be sent; that it was sent is synced beside the loop. What a turn begins
+    with, what a call was billed and measured at, the correction learnt from it, and the answer, which the log has, are
+    on the disk with the next of these."""
     levels: list[str] = []
     statements: list[str] = []
+    synced_by: list[int] = []
 
     async def live() -> None:
         reply = ModelReply(Message("assistant", "A fine walk.", model="scripted-1"), Usage(input=900, output=5), "end")
@@ -42,10 +49,18 @@ def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no
                 elif statement == "COMMIT":
                     levels.append(level)
 
+            sync = stores.outbox.sync
+
+            def noted() -> None:
+                synced_by.append(threading.get_ident())
+                sync()
+
+            monkeypatch.setattr(stores.outbox, "sync", noted)
             connection.set_trace_callback(traced)
             await it.app.runtime.accept(owner_message("How was the walk?", external_id="walk"))
             await it.bridge.delivered.wait()
             await it.wait_idle()
+            await it.app.dispatcher.flush()
             connection.set_trace_callback(None)
 
     asyncio.run(live())
@@ -53,4 +68,5 @@ def test_a_turn_waits_for_the_disk_before_it_acknowledges_calls_and_sends_and_no
     # Whether somebody else has committed is looked up in shared memory.
     statements = [statement for statement in statements if statement != "PRAGMA data_version"]
     assert len(statements) <= 82, "\n".join(statements)
-    assert levels == ["FULL", "NORMAL", "FULL", "NORMAL", "NORMAL", "NORMAL", "NORMAL", "FULL", "FULL"]
+    assert levels == ["FULL", "NORMAL", "FULL", "NORMAL", "NORMAL", "NORMAL", "NORMAL", "FULL", "NORMAL"]
+    assert len(synced_by) == 1 and synced_by[0] != threading.get_ident()

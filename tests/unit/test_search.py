@@ -52,6 +52,20 @@ def test_a_message_said_now_is_found_in_the_next_call(room: SearchHome) -> None:
         assert room.search_ids("zeppelin")[0] == said
 
 
+def test_what_is_later_than_what_is_asked_for_is_not_taken_in_first(room: SearchHome) -> None:
+    (old,) = room.say("The zeppelin flies north.")
+    assert room.search_ids("zeppelin") == [old]
+    before = NOW + timedelta(seconds=90)
+    room.say("The zeppelin flies south.")
+    assert room.search_ids("zeppelin", before=before) == [old]
+    assert room.finder.index_next_batch() == 1
+    # A change may concern what is asked for.
+    room.say("The zeppelin is late.")
+    room.conversation.annotate("main", "edit", [old], "The zeppelin flies west.", NOW)
+    room.search("zeppelin", before=before)
+    assert room.finder.index_next_batch() == 0
+
+
 @pytest.mark.parametrize("said", [["The zeppelin flies north. " * 2_500], ["The zeppelin flies north."] * 70])
 def test_much_that_was_said_is_taken_in_and_found_then(room: SearchHome, said: list[str]) -> None:
     room.say("Good morning.")

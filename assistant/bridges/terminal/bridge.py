@@ -53,13 +53,19 @@ class Terminal:
         `idle` is sent after `idle_seconds` without events, to keep the connection alive."""
         while True:
             try:
-                async with asyncio.timeout(idle_seconds):
-                    event = await self.queue.get()
-            except TimeoutError:
-                event = ("idle", {})
+                event = self.queue.get_nowait()
+            except asyncio.QueueEmpty:
+                event = await self._next_event(idle_seconds)
             if event is None:
                 return
             yield event
+
+    async def _next_event(self, idle_seconds: float | None) -> TerminalEvent | None:
+        try:
+            async with asyncio.timeout(idle_seconds):
+                return await self.queue.get()
+        except TimeoutError:
+            return "idle", {}
 
 
 @dataclass(slots=True)

@@ -20,8 +20,10 @@ from assistant.core.ports import ToolContext
 from assistant.core.records import OutboxItem, OutboxState, OutgoingMessage
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database, DatabaseStore, SqlParameters
+from assistant.store.files import sync_file
 from assistant.store.rows import class_row, dump_json, field_values
 from assistant.store.script.sessions import current_generation
+from assistant.store.sqlite_errors import DATA_KEPT
 
 _read_item = class_row(OutboxItem, outgoing=class_row(OutgoingMessage))
 _read_undelivered = class_row(UndeliveredItem)
@@ -63,13 +65,22 @@ class StoredOutbox(DatabaseStore):
     def set_state(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
         """Set an item's state. Changing to `sending` without an error counts as an attempt; `pending` means that no
         attempt arrived."""
-        with self._db.write() as db:
+        with self._db.write(durable=state != "sent") as db:
             db.execute(
                 "UPDATE outbox SET state = ?1, attempts = attempts + ?2, error = ?3, updated_at = ?4,"
                 " tried_at = iif(?1 = 'sending', coalesce(tried_at, ?4), NULL), parts = iif(?1 = 'sent', '[]', parts)"
                 " WHERE id = ?5",
                 (state, state == "sending" and not error, error, now, item_id),
             )
+
+    def sync(self) -> None:
+        log = self._db.path.with_name(f"{self._db.path.name}-wal")
+        try:
+            sync_file(log)
+        except OSError as error:
+            raise StoreError(
+                f"{log} was not written: {error.strerror}. {DATA_KEPT}; make room or repair the disk."
+            ) from error
 
     def give_up(
         self, item_id: int, state: OutboxState, error: str, notice: OutgoingMessage | None, now: datetime

@@ -166,6 +166,10 @@ class FileIndex:
             for row in rows
         ]
 
+    def has_until(self, stream: str, seq: int, until: datetime) -> bool:
+        """Passages have no order of time."""
+        return True
+
     def files_with_words(self, words: PhraseMatcher) -> list[str]:
         """Return the paths of files whose text or name has the words, in order."""
         with self._lock:

@@ -162,7 +162,7 @@ class SqliteIndexStore:
     def add(self, fresh: Sequence[UnsealedUnit], names: Mapping[int, str], read_to: Mapping[str, int]) -> None:
         if self._writer is None:
             return
-        with self._writing() as db:
+        with self._writing(durable=False) as db:
             for number, text in names.items():
                 self._put(db, "names", number=number, text=text)
             units = [(unit.number, unit.meta, unit.vector, dump_json(unit.stems)) for unit in fresh]
@@ -173,7 +173,7 @@ class SqliteIndexStore:
     def seal(self, page: IndexPage, total: bytes) -> None:
         if self._writer is None:
             return
-        with self._writing() as db:
+        with self._writing(durable=False) as db:
             self._put(db, "pages", first=page.first, units=page.units, meta=page.meta)
             self._write_vectors(db, page.first, page.vectors)
             self._write_terms(db, page.terms)
@@ -275,9 +275,11 @@ class SqliteIndexStore:
                 self._put(db, "vectors", block=block, body=body[:at] + bytes(VECTOR_BYTES) + body[at + VECTOR_BYTES :])
 
     @contextmanager
-    def _writing(self) -> Iterator[Database]:
+    def _writing(self, *, durable: bool = True) -> Iterator[Database]:
+        """`durable` is False where a power cut may take what was written: it is read again then, from where the index
+        is, and a search would wait for the disk."""
         assert self._writer is not None
-        with self._noticing_damage(), self._writer.write() as db:
+        with self._noticing_damage(), self._writer.write(durable=durable) as db:
             yield db
 
     @contextmanager

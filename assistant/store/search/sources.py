@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.errors import CorruptStore
@@ -44,6 +45,10 @@ class LogSearchSource:
             (session, seq, limit),
         )
         return [self._spoken(session, row) for row in rows]
+
+    def has_until(self, session: str, seq: int, until: datetime) -> bool:
+        sql = "SELECT 1 FROM messages WHERE session = ? AND seq > ? AND (ts < ? OR kind <> 'message') LIMIT 1"
+        return self._db.row(sql, (session, seq, until)) is not None
 
     def close(self) -> None:
         self._files.close()
@@ -144,6 +149,9 @@ class JournalSearchSource:
             )
             for row in rows
         ]
+
+    def has_until(self, stream: str, seq: int, until: datetime) -> bool:
+        return self._db.row("SELECT 1 FROM journal WHERE id > ? AND timestamp < ? LIMIT 1", (seq, until)) is not None
 
     def close(self) -> None:
         self._db.close()
