@@ -189,7 +189,7 @@ class SourceHit:
     source: int
     score: float  # ranks the hits of one search
     similarity: float = 0.0  # similarity in meaning: the cosine, -1 to 1, comparable between searches
-    parts: Mapping[str, float] = field(default_factory=dict)  # what each feature adds to the score
+    parts: Mapping[str, float] = field(default_factory=dict)  # what each feature adds to the score, where explained
     nearby: float = 0.0  # share of the question's words in it and next to it, 0 to 1; weighted by rarity
 
 
