@@ -72,7 +72,8 @@ class MemoryHit:
     score: float
     is_relevant: bool  # beyond chance, so it may be recalled unasked
     sources: tuple[int, ...] = ()  # source messages of the matching entries
-    parts: Mapping[str, float] = field(default_factory=dict)  # feature contributions to the score of its best entry
+    # Feature contributions to the score of its best entry, where the search is explained.
+    parts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def reference(self) -> str:

@@ -46,7 +46,7 @@ def choose_candidates(
     spread[~allowed[reached]] = 0
     best = _largest(spread, limits.scored_units)
     most = limits.scored_sources if index.units.has_neighbours else limits.sources_alone
-    chosen = _of_so_many_sources(index, reached[best[np.argsort(-spread[best], kind="stable")]], most)
+    chosen = _of_so_many_sources(index, reached[best[np.argsort(-spread[best])]], most)
     return distinct_values(np.concatenate([chosen, index.nearest(vector, allowed, limits.like_units)]))[0]
 
 

@@ -73,11 +73,13 @@ def kinds_of(rows: UnitRows) -> NDArray[np.uint32]:
 def distinct_values(values: NDArray[np.generic]) -> tuple[NDArray[Any], Ints]:
     """Return the different values in order, and the first place of each: like `numpy.unique`, which imports the masked
     arrays."""
-    order = np.argsort(values, kind="stable")
+    # Of a value that is there several times any place comes first: a stable order takes four times as long.
+    order = np.argsort(values)
     ordered = values[order]
     begins = np.ones(len(values), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
-    return ordered[begins], order[begins]
+    starts = np.flatnonzero(begins)
+    return ordered[starts], np.minimum.reduceat(order, starts) if len(starts) else starts
 
 
 def quantise(rows: Floats) -> ByteVectors:

@@ -106,12 +106,14 @@ class SearchEngine:
             own = asked.stems[term.stands_for]
             if stem != own:
                 like[asked.words[own]].append(stem)
-        hits = self._best_hits(question, asked, scores, limit)
+        hits = self._best_hits(question, asked, scores, limit, with_parts=True)
         by_words = int((scores.bm25 > 0).sum())
         by_meaning = len(asked.candidates) - by_words
         return SearchExplanation(like, asked.asked_for.named(), asked.sources, by_words, by_meaning, hits)
 
-    def _best_hits(self, question: str, asked: PreparedSearch, scores: CandidateScores, limit: int) -> list[SourceHit]:
+    def _best_hits(
+        self, question: str, asked: PreparedSearch, scores: CandidateScores, limit: int, *, with_parts: bool = False
+    ) -> list[SourceHit]:
         likeness = asked.table.likeness.plain[asked.table.around[NEIGHBOUR_REACH]]
         like_enough: Bools = np.ones(len(scores.total), bool)
         has_words = scores.bm25 > 0
@@ -119,7 +121,7 @@ class SearchEngine:
             # Embeddings are unreliable for scripts without spaces, whose words are found in pieces.
             least = _LIKE_ALONE if has_words.any() or asks_for_something(question) else _LIKE_ALONE_UNSAID
             like_enough = has_words | ((likeness >= least) & (not asked.is_spaceless))
-        return self._ranked(asked, scores, likeness, like_enough, limit)
+        return self._ranked(asked, scores, likeness, like_enough, limit, with_parts=with_parts)
 
     def prepare(self, question: str, where: SearchFilter) -> PreparedSearch | None:
         """Return what to score; None if nothing. Raises `StoreError`."""
@@ -271,7 +273,7 @@ class SearchEngine:
         places = np.empty(index.count + 1, np.int32)  # the last is for no unit
         places[units], places[-1] = np.arange(len(units)), -1
         meta = index.units.rows_of(units)
-        own = meta[places[candidates]]
+        own = meta.take(places[candidates])
         seconds = own["second"].astype(np.float32)
         span = max(1.0, float(seconds.max() - seconds.min()))
         return CandidateTable(
@@ -326,7 +328,14 @@ class SearchEngine:
         return math.log(1 + (max(self.index.source_count - sources, 0) + 0.5) / (sources + 0.5))
 
     def _ranked(
-        self, asked: PreparedSearch, scores: CandidateScores, likeness: Floats, like_enough: Bools, limit: int
+        self,
+        asked: PreparedSearch,
+        scores: CandidateScores,
+        likeness: Floats,
+        like_enough: Bools,
+        limit: int,
+        *,
+        with_parts: bool,
     ) -> list[SourceHit]:
         order = np.argsort(-scores.total, kind="stable")
         order = order[like_enough[order]]
@@ -340,15 +349,12 @@ class SearchEngine:
         chosen = order[list(first.values())]
         ranked = self._put_apart(asked.table, chosen, scores.total[chosen].tolist())[:limit]
         chosen, sources = chosen[[place for place, _ in ranked]], list(first)
-        values = np.stack(list(scores.parts.values()))[:, chosen].T.tolist()
-        parts = [{name: value for name, value in zip(scores.parts, of_one, strict=True) if value} for of_one in values]
-        columns = (column[chosen].tolist() for column in (scores.total, likeness, scores.nearby))
-        hits = []
-        for (place, score), of_one, total, like, nearby in zip(ranked, parts, *columns, strict=True):
-            if score < total:
-                of_one["like a better one"] = score - total
-            hits.append(SourceHit(sources[place], score, like, of_one, nearby))
-        return hits
+        parts = scores.parts_of(chosen, [score for _, score in ranked]) if with_parts else [{}] * len(ranked)
+        columns = (column[chosen].tolist() for column in (likeness, scores.nearby))
+        return [
+            SourceHit(sources[place], score, like, of_one, nearby)
+            for (place, score), of_one, like, nearby in zip(ranked, parts, *columns, strict=True)
+        ]
 
     def _put_apart(self, table: CandidateTable, chosen: Ints, totals: list[float]) -> list[tuple[int, float]]:
         """Return the places of the best units with their scores, best first. Memories are near each other in meaning

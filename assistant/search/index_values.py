@@ -20,6 +20,9 @@ VECTOR_BYTES = 256
 POSTING_BYTES = 5
 """Lengths of one unit's meta, one vector, one posting (`assistant.search.dtypes`)."""
 
+VECTORS_A_BLOCK = 16
+"""Vectors that are stored together, so that those around a unit are read with it."""
+
 
 class IndexingStopped(Exception):
     """Texts were not indexed, because the program stops; nothing of them was stored."""
@@ -121,8 +124,9 @@ class IndexStore(Protocol):
         """Return the vectors of sealed units [first, last), concatenated."""
         ...
 
-    def vectors_of(self, units: Sequence[int]) -> bytes:
-        """Return the vectors of these sealed units, in order."""
+    def vector_blocks(self, blocks: Sequence[int]) -> bytes:
+        """Return the vectors of the sealed units [VECTORS_A_BLOCK * block, VECTORS_A_BLOCK * (block + 1)) of each block
+        (in order), concatenated; zeros where the last of all has fewer."""
         ...
 
     def pass_over(self, source: int, reason: str) -> None:
@@ -189,7 +193,7 @@ class SourceHit:
     source: int
     score: float  # ranks the hits of one search
     similarity: float = 0.0  # similarity in meaning: the cosine, -1 to 1, comparable between searches
-    parts: Mapping[str, float] = field(default_factory=dict)  # what each feature adds to the score
+    parts: Mapping[str, float] = field(default_factory=dict)  # what each feature adds to the score, where explained
     nearby: float = 0.0  # share of the question's words in it and next to it, 0 to 1; weighted by rarity
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from assistant.core.dataclass import dataclass
 from assistant.search.dtypes import VECTOR_SCALE, ByteVectors, Floats, Ints
 
-_MULTIPLIED_AT_ONCE = 512
+_MULTIPLIED_AT_ONCE = 256
 # A cosine: what messages of the same subject have, too.
 _ALIKE = 0.5
 

@@ -79,11 +79,19 @@ def make_excerpt(text: str, spots: Sequence[WordSpot], idf: Sequence[float], *, 
     core = (spots[first].start, spots[last].end) if last >= first else (0, 0)
     start, end = _widened(text, *core)
     lines = text[start:end].splitlines() if keep_lines else [text[start:end]]
-    piece = "\n".join(filter(None, [" ".join(line.split()) for line in lines]))
+    piece = "\n".join(filter(None, map(join_words, lines)))
     before = "… " if start and text[:start].strip() else ""
     after = " …" if end < len(text) and text[end:].strip() else ""
     words = frozenset(spot.word for spot in spots if start <= spot.start and spot.end <= end)
     return Excerpt(f"{before}{piece}{after}", words)
+
+
+def join_words(text: str) -> str:
+    """Return the words of a text with single blanks between them."""
+    # All other white space is not printable; most texts have none, which is seen in a tenth of the time.
+    if text.isprintable() and "  " not in text and text[:1] != " " and text[-1:] != " ":
+        return text
+    return " ".join(text.split())
 
 
 def _widened(text: str, start: int, end: int) -> tuple[int, int]:
@@ -129,6 +137,8 @@ def _sentence_end(text: str, at: int, room: int, sentence: re.Pattern[str]) -> i
 
 
 _LONGEST_WORD = 64
+# No word of a question has it, and none of a text goes on beyond it.
+_BETWEEN = "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,20 +168,25 @@ class WordMatcher:
         return self.find_spots_of([text])[0]
 
     def find_spots_of(self, texts: Sequence[str]) -> list[list[WordSpot]]:
-        """Return the matches in each text. The words of all of them are stemmed together, which takes much less time
-        than one by one."""
-        places = [self._places(fold_text(text)) for text in texts]
-        new = {word for of_text in places for *_, word in of_text if word} - self._known.keys()
+        """Return the matches in each text. All of them are looked through at once, and their words stemmed together,
+        which takes much less time than one by one."""
+        places = self._places(_BETWEEN.join(map(fold_text, texts)))
+        new = {word for *_, word in places if word} - self._known.keys()
         if new:
             self._known.update(self._stems(new))
-        return [
-            [
-                WordSpot(start, end, number)
-                for start, number, end, word in of_text
-                if not word or self._known[word] == self._wanted[number].stem
-            ]
-            for of_text in places
-        ]
+        spots: list[list[WordSpot]] = []
+        begin = at = 0
+        for text in texts:
+            end_of_text = begin + len(text)
+            of_text = []
+            while at < len(places) and places[at][0] < end_of_text:
+                start, number, end, word = places[at]
+                if not word or self._known[word] == self._wanted[number].stem:
+                    of_text.append(WordSpot(start - begin, end - begin, number))
+                at += 1
+            spots.append(of_text)
+            begin = end_of_text + len(_BETWEEN)
+        return spots
 
     def words_in(self, text: str) -> frozenset[int]:
         """Return which of the question's words the text has, by their numbers."""

@@ -128,6 +128,15 @@ class CandidateScores:
     parts: dict[str, Floats]  # what each feature adds
     nearby: Floats  # share of the question's words in it and next to it
 
+    def parts_of(self, chosen: Ints, final: Sequence[float]) -> list[dict[str, float]]:
+        """Return what adds up to the `final` score of each of these candidates."""
+        values = np.stack(list(self.parts.values()))[:, chosen].T.tolist()
+        parts = [{name: value for name, value in zip(self.parts, of_one, strict=True) if value} for of_one in values]
+        for of_one, score, total in zip(parts, final, self.total[chosen].tolist(), strict=True):
+            if score < total:
+                of_one["like a better one"] = score - total
+        return parts
+
 
 @dataclass(frozen=True, slots=True)
 class AskedFor:

@@ -12,9 +12,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.search.dtypes import DIMENSIONS, VECTOR_SCALE, Bools, ByteVectors, EmbedTexts, Floats, Ints, quantise
+from assistant.search.dtypes import (
+    DIMENSIONS,
+    VECTOR_SCALE,
+    Bools,
+    ByteVectors,
+    EmbedTexts,
+    Floats,
+    Ints,
+    distinct_values,
+    quantise,
+)
 from assistant.search.file_arrays import FileArrays
-from assistant.search.index_values import IndexingStopped, IndexStore
+from assistant.search.index_values import VECTORS_A_BLOCK, IndexingStopped, IndexStore
 from assistant.search.sketches import FARTHEST, differing_bits, nearest_places, sketches_of
 
 _SKETCH_WORDS = DIMENSIONS // 64
@@ -117,8 +127,11 @@ class UnitVectors:
         first = int(np.searchsorted(units, self.first))
         rows: ByteVectors = self._files.take(self._rows, units[first:] - self.first)
         if first:
-            read = self._store.vectors_of(units[:first].tolist())
-            rows = np.concatenate([np.frombuffer(read, np.int8).reshape(-1, DIMENSIONS), rows])
+            blocks, places = np.divmod(units[:first], VECTORS_A_BLOCK)
+            wanted, _ = distinct_values(blocks)
+            read = np.frombuffer(self._store.vector_blocks(wanted.tolist()), np.int8).reshape(-1, DIMENSIONS)
+            old = read.take(np.searchsorted(wanted, blocks) * VECTORS_A_BLOCK + places, axis=0)
+            rows = np.concatenate([old, rows])
         return rows
 
     def nearest(self, vector: Floats, allowed: Bools, limit: int, mean: Callable[[], Floats]) -> Ints:

@@ -88,7 +88,7 @@ class Vocabulary:
         if unknown and self._stems:
             compared = normalise_rows(np.stack([vectors[stem] for stem in unknown])[:, :_DIMENSIONS])
             rows = self._rows_like(compared)
-            cosines = compared @ self._matrix[rows].astype(np.float32).T / self._lengths[rows]
+            cosines = compared @ self._matrix.take(rows, axis=0).astype(np.float32).T / self._lengths[rows]
             for vector, of_word, word in zip(compared, cosines, unknown.values(), strict=True):
                 nearest = [(self._stems[rows[place]], cosine) for place, cosine in _best(of_word)]
                 self._known[word] = _KnownWord(vector.astype(np.float16), nearest)

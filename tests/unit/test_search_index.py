@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import mmap
+import sqlite3
 import tracemalloc
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -61,6 +63,29 @@ def test_vectors_of_old_units_leave_memory_and_are_read_from_the_shelf(tmp_path:
     assert np.array_equal(index.vectors(everything), expected)
     again = SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT)
     assert np.array_equal(again.vectors(everything), expected)
+    with_db.close()
+
+
+def test_vectors_of_an_index_made_before_they_stood_apart_from_their_keys_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "search.db"
+    texts = [f"word{number}" for number in range(3 * SEAL_AFTER_UNITS + 5)]
+    said = [SourceText(number, "main", number, "owner", "user", "", _NOW, text) for number, text in enumerate(texts)]
+    with_db = Database.open(path, search_migrations, _NOW)
+    SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=_RESIDENT).append(said, {})
+    with_db.close()
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(
+            """ALTER TABLE vectors RENAME TO apart;
+            CREATE TABLE vectors (collection INTEGER NOT NULL, block INTEGER NOT NULL, body BLOB NOT NULL,
+                checksum INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (collection, block)) STRICT, WITHOUT ROWID;
+            INSERT INTO vectors SELECT * FROM apart;
+            DROP TABLE apart;
+            DELETE FROM _sqlite_migrations WHERE name = '0004_vectors_apart_from_keys';"""
+        )
+
+    with_db = Database.open(path, search_migrations, _NOW)
+    index = SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, _embed, resident=16)
+    assert np.array_equal(index.vectors(np.arange(len(texts))), quantise(_embed(texts)))
     with_db.close()
 
 

@@ -343,6 +343,19 @@ def add_passed_over(db: Database) -> None:
     )
 
 
+@search_migrations(name="0004_vectors_apart_from_keys")
+def keep_vectors_apart_from_keys(db: Database) -> None:
+    """Keep vectors apart from their keys: in a table without row ids they stand between these, so that finding one of
+    two million took some ten pages, and three quarters of the time."""
+    db.execute("ALTER TABLE vectors RENAME TO former_vectors")
+    db.execute(
+        "CREATE TABLE vectors (collection INTEGER NOT NULL, block INTEGER NOT NULL, body BLOB NOT NULL,"
+        " checksum INTEGER NOT NULL, PRIMARY KEY (collection, block)) STRICT"
+    )
+    db.execute("INSERT INTO vectors SELECT collection, block, body, checksum FROM former_vectors")
+    db.execute("DROP TABLE former_vectors")
+
+
 calendar_migrations = Migrations("calendars")
 
 

@@ -21,6 +21,7 @@ from assistant.core.errors import CorruptStore, IndexDamaged, StoreError
 from assistant.search.index_values import (
     META_BYTES,
     VECTOR_BYTES,
+    VECTORS_A_BLOCK,
     IndexContents,
     IndexPage,
     IndexTerm,
@@ -32,7 +33,6 @@ from assistant.store.derived import was_set_aside
 from assistant.store.rows import dump_json, insert_sql
 from assistant.store.scratch import map_scratch
 
-_VECTORS_A_ROW = 16
 _BLOCKS_AT_ONCE = 2_000
 _PAGES_AT_ONCE = 16
 _TERMS_AT_ONCE = 2_000
@@ -122,28 +122,28 @@ class SqliteIndexStore:
         return {term: b"".join(parts) for term, parts in bodies.items()}
 
     def vectors(self, first: int, last: int) -> bytes:
-        start = first // _VECTORS_A_ROW
-        where = f"AND block BETWEEN {start:d} AND {(last - 1) // _VECTORS_A_ROW:d} ORDER BY block"
+        start = first // VECTORS_A_BLOCK
+        where = f"AND block BETWEEN {start:d} AND {(last - 1) // VECTORS_A_BLOCK:d} ORDER BY block"
         body = b"".join(body for _, body in self._checked("vectors", "block, body", where))
-        offset = start * _VECTORS_A_ROW
+        offset = start * VECTORS_A_BLOCK
         found = body[(first - offset) * VECTOR_BYTES : (last - offset) * VECTOR_BYTES]
         if self._db and len(found) != (last - first) * VECTOR_BYTES:
             raise _damaged("vectors are missing")
         return found
 
-    def vectors_of(self, units: Sequence[int]) -> bytes:
-        blocks = sorted({unit // _VECTORS_A_ROW for unit in units})
-        found: dict[int, bytes] = {}
+    def vector_blocks(self, blocks: Sequence[int]) -> bytes:
+        bodies: list[bytes] = []
         for start in range(0, len(blocks), _BLOCKS_AT_ONCE):
-            some = ", ".join(map(str, blocks[start : start + _BLOCKS_AT_ONCE]))
-            found.update(self._checked("vectors", "block, body", f"AND block IN ({some})"))
-        vectors = []
-        for unit in units:
-            block, place = divmod(unit, _VECTORS_A_ROW)
-            vectors.append(found.get(block, b"")[place * VECTOR_BYTES : (place + 1) * VECTOR_BYTES])
-        if self._db and any(len(vector) != VECTOR_BYTES for vector in vectors):
+            numbers = ", ".join(map(str, blocks[start : start + _BLOCKS_AT_ONCE]))
+            where = f"WHERE collection = ? AND block IN ({numbers}) ORDER BY block"
+            for block, body, checksum in self._rows(f"SELECT block, body, checksum FROM vectors {where}"):
+                # The checksum of `_checked`, written out: a question reads a thousand rows.
+                if crc32(body, crc32(b"%d\0%d\0" % (self._id, block))) != checksum:
+                    raise _damaged("a row of vectors is not as it was written")
+                bodies.append(body)
+        if self._db and len(bodies) != len(blocks):
             raise _damaged("vectors are missing")
-        return b"".join(vectors)
+        return b"".join(bodies).ljust(len(blocks) * VECTORS_A_BLOCK * VECTOR_BYTES, b"\0")
 
     def _rows(self, sql: str, *values: Any) -> list[Row]:
         with self._noticing_damage():
@@ -236,9 +236,9 @@ class SqliteIndexStore:
 
     def _write_vectors(self, db: Database, first: int, vectors: bytes) -> None:
         """Write vectors; a page may begin and end in the middle of a row."""
-        first_row = self.vectors(first - first % _VECTORS_A_ROW, first) if first % _VECTORS_A_ROW else b""
+        first_row = self.vectors(first - first % VECTORS_A_BLOCK, first) if first % VECTORS_A_BLOCK else b""
         body = first_row + vectors
-        block, size = first // _VECTORS_A_ROW, _VECTORS_A_ROW * VECTOR_BYTES
+        block, size = first // VECTORS_A_BLOCK, VECTORS_A_BLOCK * VECTOR_BYTES
         rows = [(block + i // size, body[i : i + size]) for i in range(0, len(body), size)]
         self._put_all(db, "vectors", rows)
 
@@ -268,7 +268,7 @@ class SqliteIndexStore:
                 self._put(db, "pages", first=first, units=units, meta=body)
 
     def _blank(self, db: Database, number: int) -> None:
-        block, place = divmod(number, _VECTORS_A_ROW)
+        block, place = divmod(number, VECTORS_A_BLOCK)
         at = place * VECTOR_BYTES
         for _, body in self._checked("vectors", "block, body", f"AND block = {block:d}"):
             if len(body) > at:
