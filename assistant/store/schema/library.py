@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection
 from contextlib import closing
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 from assistant.core.imports import deferred_reexports
@@ -20,6 +20,17 @@ with deferred_reexports("sqlite_utils"):
 __all__ = ["MigratedDatabase", "Migrations", "apply_migrations", "columns_when_new", "migration_names"]
 
 _APPLIED = Migrations.migrations_table
+# As the library makes them.
+_RECORD = (
+    f"""CREATE TABLE IF NOT EXISTS "{_APPLIED}" (
+   "id" INTEGER PRIMARY KEY,
+   "migration_set" TEXT,
+   "name" TEXT,
+   "applied_at" TEXT
+)""",
+    f"""CREATE UNIQUE INDEX IF NOT EXISTS "idx_{_APPLIED}_migration_set_name"
+    ON "{_APPLIED}" ("migration_set", "name")""",
+)
 
 
 class MigratedDatabase(Protocol):
@@ -37,12 +48,8 @@ def apply_migrations(
     connection: sqlite3.Connection, migrations: Migrations, applied: Collection[str], now: datetime
 ) -> None:
     """Apply those that are not among `applied`, and record them, within the caller's transaction."""
-    connection.execute(
-        f"CREATE TABLE IF NOT EXISTS {_APPLIED} (id INTEGER PRIMARY KEY, migration_set TEXT, name TEXT, applied_at TEXT)"
-    )
-    connection.execute(
-        f"CREATE UNIQUE INDEX IF NOT EXISTS idx_{_APPLIED}_migration_set_name ON {_APPLIED} (migration_set, name)"
-    )
+    for statement in _RECORD:
+        connection.execute(statement)
     for migration in migrations._migrations:
         if migration.name not in applied:
             migration.fn(connection)  # type: ignore[arg-type]  # ours only execute statements
@@ -55,7 +62,7 @@ def apply_migrations(
 def columns_when_new(migrations: Migrations) -> dict[str, set[str]]:
     """Return the tables of a new database, without SQLite's and the library's own, and the columns of each."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        apply_migrations(connection, migrations, (), datetime.min)
+        apply_migrations(connection, migrations, (), datetime.now(UTC))
         columns: dict[str, set[str]] = {}
         for table, column in connection.execute(
             "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
