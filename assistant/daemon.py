@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import field
 from datetime import UTC
 from functools import partial
+from typing import TYPE_CHECKING
 
 from assistant.core.dataclass import dataclass
 from assistant.core.imports import no_package_metadata, placeholder_modules
@@ -40,15 +41,14 @@ from assistant.settings.home import NotifyTarget
 from assistant.settings.settings import Settings
 from assistant.wire.app import App, build_app
 
-# Its pools of processes are never used, and need another fifty modules; nor are plugins for it.
-with placeholder_modules(**{"concurrent.futures.process": "BrokenProcessPool"}), no_package_metadata():
+if TYPE_CHECKING:
     from apscheduler.schedulers.asyncio import AsyncIOScheduler
-    from apscheduler.triggers.cron import CronTrigger
-    from apscheduler.triggers.interval import IntervalTrigger
 
 log = get_logger()
 
 _UPKEEP_MINUTES = 5
+# Seconds until the schedule is loaded where somebody waits for the answer to one question.
+_SCHEDULED_AFTER = 1.0
 SWITCH_SECONDS = 0.0003
 
 
@@ -114,7 +114,9 @@ async def serve_daemon(
             drain_seconds = settings.values.daemon.drain_seconds
             shutdown = partial(shut_down, app, worker, drain_seconds, force_stop=supervision.force_stop)
             stack.push_async_callback(lambda: pulse.keep_alive_during(shutdown(), every))
-            stack.callback(_schedule(app, settings).shutdown, wait=False)
+            scheduled_after = _SCHEDULED_AFTER if warm_after is None else warm_after
+            scheduling = asyncio.create_task(_run_schedule(app, settings, scheduled_after), name="schedule")
+            stack.callback(scheduling.cancel)
             app.agenda_scheduler.start()
             if warm_after is not None:
                 warming = asyncio.create_task(_warm(app, warm_after), name="warming")
@@ -193,9 +195,24 @@ def _heartbeat(app: App, settings: Settings, supervision: Supervision) -> Heartb
     )
 
 
+async def _run_schedule(app: App, settings: Settings, after: float) -> None:
+    """Do what is due at intervals, from `after` seconds on, until this is cancelled."""
+    await asyncio.sleep(after)
+    scheduler = _schedule(app, settings)
+    try:
+        await asyncio.get_running_loop().create_future()
+    finally:
+        scheduler.shutdown(wait=False)
+
+
 def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
     """The jobs are coroutines: APScheduler runs anything else in a thread, and neither the runtime nor the stores are
     thread-safe."""
+    # Its pools of processes are never used, and need another fifty modules; nor are plugins for it.
+    with placeholder_modules(**{"concurrent.futures.process": "BrokenProcessPool"}), no_package_metadata():
+        from apscheduler.schedulers.asyncio import AsyncIOScheduler
+        from apscheduler.triggers.cron import CronTrigger
+        from apscheduler.triggers.interval import IntervalTrigger
 
     async def watch() -> None:
         # The stores know whether something was done already, as in an hour that comes twice.

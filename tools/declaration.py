@@ -2,8 +2,8 @@
 tools share.
 
 The JSON Schema and the validation of arguments are derived from the function's signature, and the description from its
-docstring, so that they always match the code. A tool uses ports and values passed when the registry is built, never an
-adapter.
+docstring, so that they always match the code. The validator is made when a tool is first called. A tool uses ports and values
+passed when the registry is built, never an adapter.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 import reprlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from datetime import UTC, date, datetime, time
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -31,6 +31,7 @@ from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import ASKED_TOUCHES, ToolContext, ToolEffects, ToolTouch, WordsOfCall
 from assistant.core.quoting import quote_text
 from assistant.core.text import parse_json
+from tools.argument_schema import UnknownType, describe_arguments
 
 
 def start_of_day(day: date | None, zone: ZoneInfo) -> datetime | None:
@@ -90,14 +91,14 @@ class _Arguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
-    """A `ports.Tool` that calls a function. `arguments` validates what the model sent."""
+    """A `ports.Tool` that calls a function. `arguments` makes what validates what the model sent."""
 
     spec: ToolSpec
     effects: ToolEffects
     protected: bool
     roles: frozenset[str]
     timeout_seconds: float
-    arguments: type[BaseModel]
+    arguments: Callable[[], type[BaseModel]]
     function: Callable[..., str | Awaitable[str]]
     touches: frozenset[ToolTouch] = frozenset()
     words: WordsOfCall | None = None
@@ -141,10 +142,10 @@ class FunctionTool:
         try:
             # Models send null for omitted arguments.
             sent = {name: value for name, value in arguments.items() if value is not None}
-            checked = self.arguments.model_validate(sent)
+            checked = self.arguments().model_validate(sent)
         except ValidationError as error:
             raise ToolError(_wrong_arguments(self.spec, error)) from None
-        return {name: getattr(checked, name) for name in self.arguments.model_fields}
+        return {name: getattr(checked, name) for name in type(checked).model_fields}
 
 
 def tool(
@@ -179,9 +180,10 @@ def tool(
     def declare(function: Callable[..., str | Awaitable[str]]) -> FunctionTool:
         written = (function.__code__, repr((function.__defaults__, function.__kwdefaults__)), function.__doc__)
         if written not in _declarations:
-            arguments = _arguments_of(function)
+            signature = _Signature(function)
             description = " ".join((function.__doc__ or "").split())
-            _declarations[written] = ToolSpec(function.__name__, description, _schema(arguments)), arguments
+            spec = ToolSpec(function.__name__, description, signature.schema())
+            _declarations[written] = spec, cache(signature.validator)
         spec, arguments = _declarations[written]
         return FunctionTool(
             spec,
@@ -203,19 +205,32 @@ def tool(
     return declare
 
 
-# Cached by function code, whatever it closes over: making a model of arguments takes milliseconds, and is done once per
-# process, however many apps it builds.
-_declarations: dict[tuple[object, ...], tuple[ToolSpec, type[BaseModel]]] = {}
+# Cached by function code, whatever it closes over: once per process, however many apps it builds.
+_declarations: dict[tuple[object, ...], tuple[ToolSpec, Callable[[], type[BaseModel]]]] = {}
 
 
-def _arguments_of(function: Callable[..., Any]) -> type[BaseModel]:
-    hints = get_type_hints(function, include_extras=True)
-    _context, *parameters = inspect.signature(function).parameters.values()
-    fields: dict[str, Any] = {
-        p.name: (_without_none(hints[p.name]), ... if p.default is inspect.Parameter.empty else p.default)
-        for p in parameters
-    }
-    return create_model(function.__name__, __base__=_Arguments, **fields)
+class _Signature:
+    """The arguments of a tool's function, without its context."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._name = function.__name__
+        hints = get_type_hints(function, include_extras=True)
+        _context, *parameters = inspect.signature(function).parameters.values()
+        self._types = {p.name: _without_none(hints[p.name]) for p in parameters}
+        self._defaults = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
+
+    def validator(self) -> type[BaseModel]:
+        fields: dict[str, Any] = {name: (kind, self._defaults.get(name, ...)) for name, kind in self._types.items()}
+        return create_model(self._name, __base__=_Arguments, **fields)
+
+    def schema(self) -> Mapping[str, Any]:
+        """Return the schema with only what the model needs, to save tokens. Unknown arguments are rejected by
+        validation; defaults without information (None, "", 0, an empty list) are omitted."""
+        told = {name: value for name, value in self._defaults.items() if value}
+        try:
+            return describe_arguments(self._types, self._defaults, told)
+        except UnknownType:
+            return _schema_by_library(self.validator())
 
 
 def _without_none(hint: Any) -> Any:
@@ -224,9 +239,7 @@ def _without_none(hint: Any) -> Any:
     return reduce(or_, types) if types else hint
 
 
-def _schema(arguments: type[BaseModel]) -> Mapping[str, Any]:
-    """Return the schema with only what the model needs, to save tokens. Unknown arguments are rejected by validation;
-    defaults without information (None, "", 0, an empty list) are omitted."""
+def _schema_by_library(arguments: type[BaseModel]) -> Mapping[str, Any]:
     schema = arguments.model_json_schema(schema_generator=_PlainSchema)
     schema.pop("title", None)
     schema.pop("additionalProperties", None)

@@ -30,7 +30,7 @@ from assistant.core.processes import end_process
 from assistant.settings.calendar_sources import CalendarSettings, CalendarSource, read_passwords
 from assistant.store.calendars import CalendarReader
 
-log = get_logger(__name__)
+log = get_logger()
 
 _COMMAND = (sys.executable, "-P", "-B", "-X", "utf8", "-m", "assistant.calendars.worker")
 _MOST_BYTES_OF_ANSWER = 1 << 20

@@ -16,15 +16,14 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from assistant.core.logger import get_logger, structlog
+from assistant.core.logger import configure_logging, get_logger
 from assistant.core.plain_files import open_plain_file
 
 if TYPE_CHECKING:
-    from structlog.typing import EventDict, Processor
+    from structlog.typing import EventDict
 
-_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _LARGEST_FILE = 1_000_000
 
 
@@ -79,30 +78,30 @@ def log_to_file(path: Path, level: str = "warning") -> None:
     """Where a person talks or types a command. Nothing that was said gets there, whatever the level: it would be found
     there after it was forgotten."""
     logging.basicConfig(handlers=[_OfLibraries()], level=logging.WARNING, force=True)
-    _configure(level, _LogFile(path), _without_debug)
+    _configure(level, _LogFile(path), without_debug=True)
 
 
-def _configure(level: str, file: _StandardError | _LogFile, *processors: Processor) -> None:
-    structlog.configure(
-        processors=[
-            *processors,
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _place_of_fault,
-            _in_words,
-            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, file)),
-    )
+def _configure(level: str, file: _StandardError | _LogFile, *, without_debug: bool = False) -> None:
+    def configure(structlog: Any) -> None:
+        def drop_debug(logger: object, method: str, event: EventDict) -> EventDict:
+            if method == "debug":
+                raise structlog.DropEvent
+            return event
 
+        structlog.configure(
+            processors=[
+                *([drop_debug] if without_debug else []),
+                structlog.contextvars.merge_contextvars,
+                structlog.processors.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                _place_of_fault,
+                _in_words,
+                structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
+            ],
+            logger_factory=structlog.WriteLoggerFactory(cast(TextIO, file)),
+        )
 
-def _without_debug(logger: object, method: str, event: EventDict) -> EventDict:
-    """A `structlog` processor."""
-    if method == "debug":
-        raise structlog.DropEvent
-    return event
+    configure_logging(level, configure)
 
 
 def _place_of_fault(logger: object, method: str, event: EventDict) -> EventDict:

@@ -18,7 +18,6 @@ from assistant.core.dataclass import dataclass
 from assistant.core.erasure import ErasureLeftover, ErasureRequest
 from assistant.core.errors import AssistantError, StoreError
 from assistant.store.backup.folder import BackupFolder
-from assistant.store.backup.tarball import unpack_backup_file
 from assistant.store.erasure.byte_search import ByteSearch
 from assistant.store.erasure.finder import open_home_copy
 from assistant.store.erasure.plan import ErasurePlan
@@ -115,6 +114,8 @@ class BackupErasure:
     def _has_words(self, backup: Backup, plan: ErasurePlan) -> tuple[bool, int]:
         """Return whether a backup has the text, and how many files were searched completely. The caller holds the
         folder's lock."""
+        from assistant.store.backup.tarball import unpack_backup_file  # loaded with what reads archives
+
         copy = self._folder.partial_path("erasure")
         try:
             unpack_backup_file(self._folder.path / backup.name, copy, WriteThrottle(throttled=False))

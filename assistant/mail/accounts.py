@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+
 from typing import TYPE_CHECKING
 
 from assistant.core.dataclass import dataclass
@@ -95,6 +95,8 @@ class MailAccounts:
 
 
 def _sent_at(date: str) -> datetime:
+    from email.utils import parsedate_to_datetime  # only where mail is read
+
     try:
         sent = parsedate_to_datetime(date)
     except ValueError:

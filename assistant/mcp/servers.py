@@ -26,7 +26,7 @@ from assistant.service.child_process import ChildFault, ChildProcess
 from assistant.settings.mcp import McpServerSettings
 from assistant.store.script.mcp_tools import StoredMcpTools
 
-log = get_logger(__name__)
+log = get_logger()
 
 # -P: do not import from the current directory; -B: do not write bytecode next to the code.
 SESSION_COMMAND = (sys.executable, "-P", "-B", "-m", "assistant.mcp.session_main")

@@ -12,7 +12,6 @@ is what fills the window.
 
 from __future__ import annotations
 
-import email.utils
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -166,8 +165,10 @@ def parse_retry_after(headers: Mapping[str, str], now: datetime) -> float | None
         return max(0.0, float(headers.get("retry-after", "")))
     except ValueError:
         pass
+    from email.utils import parsedate_to_datetime  # seven modules, which few servers make necessary
+
     try:
-        moment = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
+        moment = parsedate_to_datetime(headers.get("retry-after", ""))
     except (TypeError, ValueError):
         return None
     return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())

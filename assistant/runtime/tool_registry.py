@@ -24,7 +24,7 @@ from assistant.core.quoting import FAILURE_PREFIX, quote_text, replace_unsendabl
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import parse_json
 
-log = get_logger(__name__)
+log = get_logger()
 
 FIND_TOOLS, USE_TOOL = "find_tools", "use_tool"
 

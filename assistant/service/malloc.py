@@ -8,10 +8,10 @@ ms and more each time, blocking everything.
 
 from __future__ import annotations
 
-import ctypes
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 # Options of mallopt(3) and their values: bytes, bytes, pools.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
@@ -26,7 +26,7 @@ _is_kept = False
 def trim_heap() -> None:
     """Return free memory within the pools to the system, which takes some milliseconds; call it after work that needed
     much memory. The limits of `limit_heap` only return what is free at the ends."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    trim = _c_function("malloc_trim")
     if trim is not None:
         trim(0)
 
@@ -34,8 +34,14 @@ def trim_heap() -> None:
 def limit_heap() -> bool:
     """Limit the heap of this process; call it before threads start. Returns False, with nothing changed, if the C
     library is not GNU's."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = _c_function("mallopt")
     return mallopt is not None and all(mallopt(option, value) for option, value in _OPTIONS.items())
+
+
+def _c_function(name: str) -> Callable[..., Any] | None:
+    import ctypes  # a chat of one question calls none
+
+    return getattr(ctypes.CDLL(None), name, None)
 
 
 def keep_for_good() -> None:

@@ -1,10 +1,8 @@
 """The calendars and address books of the settings, one table each, and their passwords."""
 
-from __future__ import annotations
-
 import json
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
@@ -33,7 +31,7 @@ class CalendarSource(SettingsSection):
     writable: bool = True
 
     @model_validator(mode="after")
-    def _is_readable(self) -> CalendarSource:
+    def _is_readable(self) -> Self:
         parts = urlsplit(self.url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.password
         if not is_address and (self.kind in ("caldav", "carddav") or not self.is_file):

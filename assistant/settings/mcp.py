@@ -1,7 +1,5 @@
 """`[mcp]`: the configured MCP servers, and what each may do."""
 
-from __future__ import annotations
-
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator

@@ -1,7 +1,5 @@
 """Settings of the networks for messages, and of the owner's mail."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator

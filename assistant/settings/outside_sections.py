@@ -1,7 +1,5 @@
 """Settings of external services: see `sections`."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr

@@ -5,8 +5,6 @@ The defaults are in `config/default.toml`, with explanations. A field's `descrip
 better than its type and range would.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 

@@ -1,7 +1,5 @@
 """The types of texts and lists in the settings, with their validation, and the base class of every section."""
 
-from __future__ import annotations
-
 import difflib
 import ipaddress
 import os

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from assistant.core.errors import SettingsError
-from assistant.core.logger import get_logger, structlog
+from assistant.core.logger import get_logger, set_log_level
 from assistant.settings.home import file_stamp, settings_stamps
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.sections import SETTING_FIELDS, WEB_TOKEN_KEY, SettingsValues
@@ -33,11 +33,6 @@ _LIVE = (_LOG_LEVEL, WEB_TOKEN_KEY)
 def is_live_setting(key: str) -> bool:
     """Return whether a changed setting applies while the daemon runs."""
     return key.startswith(_LIVE_SECTIONS) or key in _LIVE
-
-
-def set_log_level(settings: Settings) -> None:
-    """Takes effect for all loggers at once."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(settings.values.log.level))
 
 
 class SettingsWatch:
@@ -113,7 +108,7 @@ class SettingsWatch:
             values = _with(self.settings.values, {key: new.values.value_of(key) for key in live})
             self.settings = replace(self.settings, values=values, origins={**self.settings.origins, **origins})
             if _LOG_LEVEL in live:
-                set_log_level(self.settings)
+                set_log_level(self.settings.values.log.level)
             self._take_over(self.settings)
             log.info("changed settings apply from now on", keys=", ".join(live))
         if self._waiting:

@@ -31,7 +31,7 @@ from assistant.store.pragmas import CONNECTION, READER_CACHE, WRITER, WRITER_CAC
 from assistant.store.remembered import RememberedRows
 from assistant.store.replicated import change_checkpoint_mark, is_replicated
 from assistant.store.rows import clean_text, format_time, insert_sql, stored_row, update_sql
-from assistant.store.schema.library import Migrations, library_database, migration_names
+from assistant.store.schema.library import Migrations, apply_migrations, migration_names
 from assistant.store.schema.versions import require_current_schema, require_known_schema
 from assistant.store.sqlite_errors import DATA_KEPT, explain_error, translated_errors, unreadable_rows_explained
 
@@ -346,7 +346,7 @@ class Database:
             self.backup(now, f"before-{pending[0]}")
         if pending:
             with self.write():
-                migrations.apply(library_database(self._connection))
+                apply_migrations(self._connection, migrations, applied, now)
 
     def require_schema(self, migrations: Migrations) -> None:
         """Raises `NewerSchema`, and `OlderSchema` if opening for writing would migrate it."""

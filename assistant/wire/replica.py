@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assistant.backup.process import make_in_child
 from assistant.core.calendar import SleepSchedule
 from assistant.core.errors import HomeError, SettingsError
 from assistant.settings.settings import Settings
@@ -138,5 +137,7 @@ async def make_base(home: Path, now: datetime) -> Path:
     folder = home / "run" / "replica-base"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
+    from assistant.backup.process import make_in_child  # loaded with what packs archives
+
     result = await make_in_child(BackupFolder(home, str(folder)), False, "manual", now)
     return folder / result.backup.name

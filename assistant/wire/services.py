@@ -14,12 +14,12 @@ from assistant.agenda.brief import BriefReader
 from assistant.agenda.brief_scheduler import BriefScheduler, BriefTimes
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.agenda.service import AgendaConfig, AgendaService
-from assistant.backup.process import make_in_child
 from assistant.backup.scheduler import BackupScheduler
 from assistant.bridges.terminal.bridge import TerminalBridge
 from assistant.commands.argv import command_name
 from assistant.commands.context import CommandServices, CommandStores
 from assistant.commands.registry import CommandRegistry
+from assistant.core.backups import BackupKind, BackupResult
 from assistant.core.calendar import SleepSchedule, utc_now
 from assistant.core.errors import ToolError
 from assistant.core.mcp import McpToolPin, approval_code
@@ -108,7 +108,12 @@ def build_briefs(
 def build_erasure_and_backups(base: Base, show_changed: Callable[[], None]) -> tuple[ErasureService, BackupScheduler]:
     """Build both; each is blocked while the other works. `show_changed` tells who looks at what was said."""
     stores, backup = base.stores, base.settings.values.backup
-    make_backup = partial(make_in_child, stores.backups, backup.workspace)
+
+    async def make_backup(kind: BackupKind, now: datetime) -> BackupResult:
+        from assistant.backup.process import make_in_child  # loaded with what packs archives
+
+        return await make_in_child(stores.backups, backup.workspace, kind, now)
+
     erasure = ErasureService(
         stores.erasure, stores.memories, base.sleep_lock.is_asleep, BackupErasure(stores.backups, make_backup)
     )

@@ -167,7 +167,7 @@ class Stores:
             self.inventory = StoreRecorder(home, (script, character), found)
             if not reading:
                 with inventory_errors_logged():
-                    self.inventory.record(now)
+                    self.inventory.record_opened(now)
             self._is_reading = reading
             self._opened = stack.pop_all()
 

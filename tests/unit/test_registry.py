@@ -17,8 +17,11 @@ from assistant.core.messages import ToolCall
 from assistant.core.permissions import ALL_ROLES
 from assistant.core.ports import ToolContext
 from assistant.runtime.tool_registry import ToolRegistry
+from assistant.settings.home import Home
+from assistant.settings.settings import load_settings
+from assistant.wire.app import build_app
 from tests.support.in_memory import InMemoryHistory, grant_others, new_todos
-from tools.declaration import INVALID_JSON, StorableInt, tool
+from tools.declaration import INVALID_JSON, FunctionTool, StorableInt, _schema_by_library, tool
 from tools.toolbox import build_toolbox
 
 CONTEXT = ToolContext("main", "owner", "t1", "t1:c1", datetime(2026, 11, 20, 13, 3, tzinfo=UTC))
@@ -65,6 +68,36 @@ def test_a_signature_becomes_a_schema_without_ballast() -> None:
             "after": {"type": "integer"},
         },
     }
+
+
+def test_the_schema_of_each_tool_is_the_one_that_pydantic_writes(tmp_path: Path) -> None:
+    switched_on = {
+        "WEB_SEARCH__PROVIDER": "searxng",
+        "WEB_SEARCH__URL": "https://search.example.org",
+        "RUN_COMMAND__ENABLED": "true",
+        "RUN_COMMAND__SANDBOX": "none",
+        "MAIL_ACCOUNT__ADDRESS": "me@example.org",
+        "CALENDAR__SOURCES": '[{name = "own", kind = "ics", url = "/own.ics"}]',
+    }
+    settings = load_settings(Home(tmp_path), {f"ASSISTANT_{name}": value for name, value in switched_on.items()})
+    app = build_app(settings, lambda: CONTEXT.now)
+    try:
+        tools = [app.toolbox.find(name, "owner") for name in app.toolbox.allowed_roles]
+    finally:
+        app.close()
+    declared = [one for one in tools if isinstance(one, FunctionTool)]
+    assert {"search_web", "run_command", "find_events", "add_event"} <= {one.spec.name for one in declared}
+    for one in declared:
+        assert json.dumps(one.spec.schema) == json.dumps(_schema_by_library(one.arguments()))
+
+
+def test_a_type_that_is_not_described_here_has_the_schema_of_pydantic() -> None:
+    @tool()
+    def pick(context: ToolContext, place: Annotated[str, Field(pattern="^a", description="where")]) -> str:
+        return place
+
+    about = {"type": "string", "pattern": "^a", "description": "where"}
+    assert pick.spec.schema == {"type": "object", "required": ["place"], "properties": {"place": about}}
 
 
 async def test_defaults_fill_in_and_numbers_in_quotes_are_numbers() -> None:

@@ -69,12 +69,13 @@ _ERASES_ABOUT = (
     "that is stored."
 )
 _NO_SUCH_TIME = "Nothing was set or changed, and your message is kept. When do you mean?"
+_TEXTS = frozenset(["path", "url"])
 _ENDS = " \t\n.!?…,。！？؟"
 _JOINING = lazy_regex(r"(?:oh |ach |ah )?(?:and|und|et|y|plus|oh and|ach und)\b", re.IGNORECASE)
 _COURTESY = lazy_regex(
     r"(?:many |vielen |mille |muchas )?(?:thanks|thank you|cheers|ta|please|danke(?: dir| schön| dir sehr)?"
-    r"|bitte|merci(?: bien| beaucoup| d'avance)?"
-    r"|gracias|por favor|porfa|s'il te plaît|stp)(?: (?:mate|love|dear|dir|dich))?",
+    r"|bitte|merci(?: bien| beaucoup| d'avance)?|gracias|por favor|porfa|s'il te plaît|stp)"
+    r"(?: (?:mate|love|dear|dir|dich))?",
     re.IGNORECASE,
 )
 # "Scratch that, four o'clock": what was said is put right, and not taken away.
@@ -130,6 +131,8 @@ def read_phrases() -> Phrases:
 
 def parse_message(text: str) -> tuple[Request, ...]:
     """What `text` asks for, in its order: at most one note, and small talk only where there is nothing else."""
+    if (greeting := _small_talk_of_one_word(text)) is not None:
+        return (greeting,)
     todo_list = _list_over_lines(text)
     if todo_list:
         return (DoOrder(todo_list, Note()),)
@@ -158,6 +161,13 @@ def parse_message(text: str) -> tuple[Request, ...]:
         note = Note(is_task, doubtful, commanded, is_likely, is_plain, name=told)
         work = [replace(note, plain_unless_named=" ".join(open_words) if all(open_words) else ""), *work]
     return tuple(work[:_MOST_REQUESTS]) or tuple(requests[:1])
+
+
+def _small_talk_of_one_word(text: str) -> Say | None:
+    """A greeting or thanks, for which nothing else is compiled: many a talk begins with one."""
+    word = text.strip(_ENDS)
+    request = _by_phrase(read_phrases().sentences, word, asks=False) if word.isalpha() else None
+    return request if isinstance(request, Say) and request.is_small_talk else None
 
 
 def _in_one_line(text: str) -> str:
@@ -246,11 +256,9 @@ def is_statement(text: str) -> bool:
 
 def as_statement(request: Request) -> Request:
     """What is told by what may be an order too: "got the milk"."""
-    return request.otherwise if isinstance(request, DoOrder) and _may_be_told(request) else request
-
-
-def _may_be_told(request: DoOrder) -> bool:
-    return isinstance(request.otherwise, Correction) or may_be_told(request.text)
+    if isinstance(request, DoOrder) and (isinstance(request.otherwise, Correction) or may_be_told(request.text)):
+        return request.otherwise
+    return request
 
 
 def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
@@ -366,9 +374,6 @@ def _request(row: Mapping[str, Any], match: re.Match[str]) -> PlainRequest:
 
 def as_question(text: str) -> Question:
     return Question(text, "assistant" if asks_about_assistant(text) else "user")
-
-
-_TEXTS = frozenset(["path", "url"])
 
 
 def _tool_arguments(groups: Mapping[str, str]) -> dict[str, str | int]:

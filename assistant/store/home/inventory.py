@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import datetime
@@ -287,6 +287,11 @@ def _mark(database: Database) -> int:
     return int(database.value("PRAGMA user_version"))
 
 
+def _empty_wal(database: Database) -> bool:
+    """Move all of the write-ahead log into the file and truncate it; returns whether no reader kept it from that."""
+    return not database.value("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def raise_mark(database: Database, mark: int) -> None:
     """Committed on return. Raises `StoreError`."""
     with database.write() as db:
@@ -312,12 +317,36 @@ class StoreRecorder:
         self._inventory = found.inventory
         self._seen: tuple[int, ...] | None = None
 
+    def record_opened(self, now: datetime) -> None:
+        """Like `record`, but leave the write-ahead logs as they are: the last closing emptied them, and somebody waits
+        for the start."""
+        self._record(now, lambda database: False)
+
     def record(self, now: datetime) -> None:
         """Raise the marks, and record what the stores hold, if anything changed. Raises `StoreError`; the earlier
         inventory then stays valid."""
+        self._record(now, Database.checkpoint)
+
+    def record_closing(self, now: datetime) -> None:
+        """Raise the marks before the databases are closed; `record_closed` records them. Raises `StoreError`."""
+        if self._note(now, _empty_wal) is None:
+            for database in self._databases:
+                _empty_wal(database)
+
+    def _record(self, now: datetime, settle: Callable[[Database], bool]) -> None:
+        if (inventory := self._note(now, settle)) is not None:
+            try:
+                write_inventory(self._home, inventory)
+            except StoreError:
+                self._seen = None
+                raise
+
+    def _note(self, now: datetime, settle: Callable[[Database], bool]) -> Inventory | None:
+        """Note what the stores hold, with higher marks; None if nothing changed. `settle` moves the write-ahead log
+        into the file, and returns whether all of it is there."""
         changes = tuple(int(database.value("SELECT total_changes()")) for database in self._databases)
         if changes == self._seen:
-            return
+            return None
         known = self._inventory
         if known is None and not any(map(_mark, self._databases)):
             # A first start that is killed after the marks are raised must not look like a folder that lost this file.
@@ -328,23 +357,16 @@ class StoreRecorder:
             before = known.entry(name) if known is not None else StoreEntry()
             mark = max(_mark(database), before.mark) + 1
             raise_mark(database, mark)
-            settled = mark if database.checkpoint() else before.settled
+            settled = mark if settle(database) else before.settled
             entries[name] = StoreEntry(mark, count_held(database), settled=settled)
         for name in DERIVED_DATABASES:
             if (self._home / name).exists():
                 entries[name] = StoreEntry()
-        self._inventory = Inventory(now, entries)
-        write_inventory(self._home, self._inventory)
-        self._seen = changes
-
-    def record_closing(self, now: datetime) -> None:
-        """Record the state before the databases are closed. Raises `StoreError`."""
-        self.record(now)
-        for database in self._databases:
-            database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._inventory, self._seen = Inventory(now, entries), changes
+        return self._inventory
 
     def record_closed(self) -> None:
-        """Record fingerprints after the databases were closed. Raises `StoreError`."""
+        """Record the state and fingerprints after the databases were closed. Raises `StoreError`."""
         if self._inventory is None:
             return
         names = dict.fromkeys((*self._inventory.stores, *DERIVED_DATABASES))

@@ -1,38 +1,71 @@
-"""sqlite-utils, whose lists of migrations every start reads, and whose databases only a migration needs.
+"""The lists of migrations, which are sqlite-utils', and how what is missing in a database is applied.
 
-The package imports all of itself: the tables with their plugins, parsers and patterns, a fiftieth of what
-`assistant chat -m` takes. Here each name is imported when it is asked for.
+The library applies them through its classes of databases and tables, which take longer to import than all that a new
+data folder needs otherwise. Its record of what was applied is kept as it is, so that its own tools can read it.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Protocol
 
-from assistant.core.imports import deferred_reexports, hidden_modules, stand_in_modules
+from assistant.core.imports import deferred_reexports
 
 with deferred_reexports("sqlite_utils"):
     from sqlite_utils import Migrations
 
-if TYPE_CHECKING:
-    from sqlite_utils import Database
+__all__ = ["MigratedDatabase", "Migrations", "apply_migrations", "columns_when_new", "migration_names"]
 
-__all__ = ["Migrations", "empty_database", "library_database", "migration_names"]
+_APPLIED = Migrations.migrations_table
+# As the library makes them.
+_RECORD = (
+    f"""CREATE TABLE IF NOT EXISTS "{_APPLIED}" (
+   "id" INTEGER PRIMARY KEY,
+   "migration_set" TEXT,
+   "name" TEXT,
+   "applied_at" TEXT
+)""",
+    f"""CREATE UNIQUE INDEX IF NOT EXISTS "idx_{_APPLIED}_migration_set_name"
+    ON "{_APPLIED}" ("migration_set", "name")""",
+)
 
 
-def library_database(connection: sqlite3.Connection) -> Database:
-    """Return the library's view of a connection: what migrations are given."""
-    # Arrays, and functions of its command line.
-    with hidden_modules("numpy", "pandas"), stand_in_modules("sqlite_utils.recipes"):
-        from sqlite_utils import Database
-    return Database(connection, execute_plugins=False)
+class MigratedDatabase(Protocol):
+    """What a migration is given: a connection within a transaction, or a database of sqlite-utils."""
 
-
-def empty_database() -> Database:
-    """Return a database in memory, to which migrations can be applied."""
-    return library_database(sqlite3.connect(":memory:"))
+    def execute(self, sql: str, /) -> sqlite3.Cursor: ...
 
 
 def migration_names(migrations: Migrations) -> list[str]:
     """Return the names of all migrations of a set, in order."""
     return [migration.name for migration in migrations._migrations]
+
+
+def apply_migrations(
+    connection: sqlite3.Connection, migrations: Migrations, applied: Collection[str], now: datetime
+) -> None:
+    """Apply those that are not among `applied`, and record them, within the caller's transaction."""
+    for statement in _RECORD:
+        connection.execute(statement)
+    for migration in migrations._migrations:
+        if migration.name not in applied:
+            migration.fn(connection)  # type: ignore[arg-type]  # ours only execute statements
+            connection.execute(
+                f"INSERT INTO {_APPLIED} (migration_set, name, applied_at) VALUES (?, ?, ?)",
+                (migrations.name, migration.name, str(now)),
+            )
+
+
+def columns_when_new(migrations: Migrations) -> dict[str, set[str]]:
+    """Return the tables of a new database, without SQLite's and the library's own, and the columns of each."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        apply_migrations(connection, migrations, (), datetime.now(UTC))
+        columns: dict[str, set[str]] = {}
+        for table, column in connection.execute(
+            "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+        ):
+            columns.setdefault(table, set()).add(column)
+    return {table: found for table, found in columns.items() if not table.startswith(("sqlite_", "_sqlite_"))}

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from assistant.store.schema.library import Migrations
-
-if TYPE_CHECKING:
-    from sqlite_utils import Database
+from assistant.store.schema.library import MigratedDatabase, Migrations
 
 
-def run_statements(db: Database, name: str) -> None:
+def run_statements(db: MigratedDatabase, name: str) -> None:
     """Run a SQL file of this folder within the transaction of a migration, which `executescript` would commit."""
     for statement in (Path(__file__).parent / name).read_text(encoding="utf-8").split(";\n"):
         db.execute(statement)
@@ -22,13 +18,13 @@ script_migrations = Migrations("script")
 
 # Has the name of the last migration it replaced, so it is not run where that was applied.
 @script_migrations(name="0009_made_by")
-def create_script_tables(db: Database) -> None:
+def create_script_tables(db: MigratedDatabase) -> None:
     """Create all tables as of when the migrations were last merged into one."""
     run_statements(db, "script.sql")
 
 
 @script_migrations(name="0010_outbox_parts")
-def add_outbox_parts(db: Database) -> None:
+def add_outbox_parts(db: MigratedDatabase) -> None:
     """Store the parts of a long message before the first is sent. If some were already sent, the others are unknown, so
     the owner decides."""
     # parts: JSON list of texts; empty for a short message, and before the first attempt or after sending.
@@ -40,7 +36,7 @@ def add_outbox_parts(db: Database) -> None:
 
 
 @script_migrations(name="0011_started_is_the_lease")
-def drop_noted_twice(db: Database) -> None:
+def drop_noted_twice(db: MigratedDatabase) -> None:
     """Drop duplicated state: the lease of a compaction is its started checkpoint, and what waits for extraction is
     computed from checkpoints and ended conversations."""
     db.execute("ALTER TABLE checkpoints ADD COLUMN lease_until TEXT")
@@ -50,13 +46,13 @@ def drop_noted_twice(db: Database) -> None:
 
 
 @script_migrations(name="0012_unlearned_messages")
-def add_unlearned(db: Database) -> None:
+def add_unlearned(db: MigratedDatabase) -> None:
     """Someone who erases a memory may keep the message it came from: it is not learned again."""
     db.execute("ALTER TABLE messages ADD COLUMN unlearned INTEGER NOT NULL DEFAULT 0")
 
 
 @script_migrations(name="0013_notices")
-def add_notices(db: Database) -> None:
+def add_notices(db: MigratedDatabase) -> None:
     """Send notices of every kind once, to where people last wrote; remember models that do not answer."""
     db.execute("ALTER TABLE spending_marks RENAME TO notice_marks")
     db.execute("CREATE INDEX inbox_scope ON inbox (scope, id)")
@@ -74,14 +70,14 @@ def add_notices(db: Database) -> None:
 
 
 @script_migrations(name="0014_job_changes")
-def add_change_keys(db: Database) -> None:
+def add_change_keys(db: MigratedDatabase) -> None:
     """Store the key of a job's latest change, so that a change repeated after a crash is made once."""
     db.execute("ALTER TABLE jobs ADD COLUMN change_key TEXT")
     db.execute("CREATE INDEX jobs_done ON jobs (scope, ended_at) WHERE state = 'done'")
 
 
 @script_migrations(name="0015_late_is_seen")
-def watch_late_slots(db: Database) -> None:
+def watch_late_slots(db: MigratedDatabase) -> None:
     """Late slots are shown to people like missed ones; those before this migration count as seen."""
     db.execute("UPDATE slots SET seen_at = ended_at WHERE state = 'late' AND seen_at IS NULL")
     db.execute("DROP INDEX slots_missed")
@@ -89,7 +85,7 @@ def watch_late_slots(db: Database) -> None:
 
 
 @script_migrations(name="0016_request_numbers")
-def give_request_numbers_once(db: Database) -> None:
+def give_request_numbers_once(db: MigratedDatabase) -> None:
     """Never reuse the number of a request. A reused number had the key of an earlier question, so it was not asked, and
     the buttons of the earlier question decided on it."""
     db.execute("ALTER TABLE pairings RENAME TO earlier_pairings")
@@ -112,7 +108,7 @@ def give_request_numbers_once(db: Database) -> None:
 
 
 @script_migrations(name="0017_clock_steps")
-def record_clock_steps(db: Database) -> None:
+def record_clock_steps(db: MigratedDatabase) -> None:
     """Record jumps of the wall clock, so that jobs can be planned again after a wrong time."""
     # replanned: how often slots that a wrong clock had ended were restored.
     db.execute("ALTER TABLE jobs ADD COLUMN replanned INTEGER NOT NULL DEFAULT 0")
@@ -122,7 +118,7 @@ def record_clock_steps(db: Database) -> None:
 
 
 @script_migrations(name="0018_approvals")
-def add_approvals(db: Database) -> None:
+def add_approvals(db: MigratedDatabase) -> None:
     """Actions that nobody asked for wait for the owner's approval, and a turn remembers which content its model has
     read."""
     # JSON list of sources read by the model that the person did not write now.
@@ -142,14 +138,14 @@ def add_approvals(db: Database) -> None:
 
 
 @script_migrations(name="0019_usage_parts")
-def add_usage_parts(db: Database) -> None:
+def add_usage_parts(db: MigratedDatabase) -> None:
     """Store what each part of a prompt was billed, with the call."""
     # JSON: {part: [input, output, cache_read, cache_write, usd]}; '' where the provider reported nothing.
     db.execute("ALTER TABLE usage ADD COLUMN parts TEXT NOT NULL DEFAULT ''")
 
 
 @script_migrations(name="0020_remembered_approvals")
-def remember_approvals(db: Database) -> None:
+def remember_approvals(db: MigratedDatabase) -> None:
     """An approval may permit further calls for some time; each use is counted."""
     # pattern: of the tool calls it covers; '' if each is asked about. allows: the same in words for people.
     db.execute("ALTER TABLE approvals ADD COLUMN pattern TEXT NOT NULL DEFAULT ''")
@@ -162,7 +158,7 @@ def remember_approvals(db: Database) -> None:
 
 
 @script_migrations(name="0021_mcp_tools")
-def add_mcp_tools(db: Database) -> None:
+def add_mcp_tools(db: MigratedDatabase) -> None:
     """Store MCP tool descriptions as last seen, and as the owner approved them."""
     # JSON; '' if the server no longer has the tool, or nothing is approved.
     db.execute(
@@ -172,7 +168,7 @@ def add_mcp_tools(db: Database) -> None:
 
 
 @script_migrations(name="0022_imports")
-def add_imports(db: Database) -> None:
+def add_imports(db: MigratedDatabase) -> None:
     """Conversations imported from other programs."""
     # The other program's id of a message, so that reading the same export twice adds nothing.
     db.execute("ALTER TABLE messages ADD COLUMN external_id TEXT")
@@ -197,7 +193,7 @@ def add_imports(db: Database) -> None:
 
 
 @script_migrations(name="0023_pushes")
-def add_pushes(db: Database) -> None:
+def add_pushes(db: MigratedDatabase) -> None:
     """Push notifications to external services, each sent once per service; without text."""
     # service: a name derived from its address. state: sending, sent, failed, uncertain.
     db.execute(
@@ -209,7 +205,7 @@ def add_pushes(db: Database) -> None:
 
 
 @script_migrations(name="0024_inbox_words")
-def move_inbox_words(db: Database) -> None:
+def move_inbox_words(db: MigratedDatabase) -> None:
     """Move texts of received messages into their own table: SQLite rewrites a whole row when its state changes, and a
     message may be very long."""
     # body: JSON of content, media, name.
@@ -229,7 +225,7 @@ def move_inbox_words(db: Database) -> None:
 
 
 @script_migrations(name="0025_no_messages")
-def index_what_is_no_message(db: Database) -> None:
+def index_what_is_no_message(db: MigratedDatabase) -> None:
     """Index the few records that are not messages or were undone: messages are counted by subtracting them."""
     db.execute(
         "CREATE INDEX messages_not_counted ON messages (session, generation, seq)"
@@ -238,14 +234,14 @@ def index_what_is_no_message(db: Database) -> None:
 
 
 @script_migrations(name="0026_outbox_tried_at")
-def add_outbox_tried_at(db: Database) -> None:
+def add_outbox_tried_at(db: MigratedDatabase) -> None:
     """Store when a delivery, or its next part, was first attempted."""
     db.execute("ALTER TABLE outbox ADD COLUMN tried_at TEXT")
     db.execute("UPDATE outbox SET tried_at = created_at WHERE state = 'sending'")
 
 
 @script_migrations(name="0027_dated_texts")
-def add_dated_texts(db: Database) -> None:
+def add_dated_texts(db: MigratedDatabase) -> None:
     """Keep what was read of days in texts: reading a thousand of them takes a second."""
     # made_of: a digest of the text, when it was said, the time zone and the rules. mentions: JSON.
     db.execute(
@@ -259,19 +255,19 @@ character_migrations = Migrations("character")
 
 # Has the name of the last migration it replaced, so it is not run where that was applied.
 @character_migrations(name="0004_as_of")
-def create_character_tables(db: Database) -> None:
+def create_character_tables(db: MigratedDatabase) -> None:
     """Create all tables as of when the migrations were last merged into one."""
     run_statements(db, "character.sql")
 
 
 @character_migrations(name="0005_without_full_text")
-def drop_journal_full_text(db: Database) -> None:
+def drop_journal_full_text(db: MigratedDatabase) -> None:
     """Drop full-text search from character.db: entries are found through the search index."""
     db.execute("DROP TABLE journal_fts")
 
 
 @character_migrations(name="0007_todo_lists")
-def add_todo_lists(db: Database) -> None:
+def add_todo_lists(db: MigratedDatabase) -> None:
     """To-dos are on a list, which may have a name, and may be due on a day, or at a time."""
     db.execute("ALTER TABLE todos ADD COLUMN list TEXT NOT NULL DEFAULT ''")
     # Local time of the data folder: '2026-03-13', or '2026-03-13T17:00'.
@@ -281,21 +277,21 @@ def add_todo_lists(db: Database) -> None:
 
 
 @character_migrations(name="0008_notes_by_themselves")
-def count_notes_apart(db: Database) -> None:
+def count_notes_apart(db: MigratedDatabase) -> None:
     """Daily notes are written after every compaction, profiles and MEMORY.md at night: store separate read positions,
     starting from the common one."""
     db.execute("INSERT INTO readings SELECT 'notes', session, generation, seq, at FROM readings WHERE phase = 'curate'")
 
 
 @character_migrations(name="0009_accepted_changes")
-def add_accepted_changes(db: Database) -> None:
+def add_accepted_changes(db: MigratedDatabase) -> None:
     """A change made by a sleep cycle can be accepted individually; it is then no longer shown as new."""
     db.execute("ALTER TABLE change_plans ADD COLUMN accepted_at TEXT")
     db.execute("ALTER TABLE edits ADD COLUMN accepted_at TEXT")
 
 
 @character_migrations(name="0010_plans_by_sleep")
-def index_plans_by_sleep(db: Database) -> None:
+def index_plans_by_sleep(db: MigratedDatabase) -> None:
     """Find the changes of a sleep cycle without reading those of others."""
     db.execute("CREATE INDEX change_plans_cycle ON change_plans (cycle, state, scope, id)")
     db.execute("CREATE INDEX change_plans_accepted ON change_plans (cycle, key) WHERE accepted_at IS NOT NULL")
@@ -305,13 +301,13 @@ memory_migrations = Migrations("memory")
 
 
 @memory_migrations(name="0001_initial")
-def create_memory_tables(db: Database) -> None:
+def create_memory_tables(db: MigratedDatabase) -> None:
     """Memories with their vectors and full text, their earlier versions, and the active embedder."""
     run_statements(db, "memory.sql")
 
 
 @memory_migrations(name="0002_without_full_text")
-def drop_full_text(db: Database) -> None:
+def drop_full_text(db: MigratedDatabase) -> None:
     """Drop full-text search from memory.db: memories are found through the journal."""
     db.execute("DROP TABLE memories_fts")
 
@@ -320,13 +316,13 @@ search_migrations = Migrations("search")
 
 
 @search_migrations(name="0001_initial")
-def create_search_tables(db: Database) -> None:
+def create_search_tables(db: MigratedDatabase) -> None:
     """Units, their pages, postings and vectors, all derived from the log, the journal and the memories."""
     run_statements(db, "search.sql")
 
 
 @search_migrations(name="0002_checksums")
-def add_checksums(db: Database) -> None:
+def add_checksums(db: MigratedDatabase) -> None:
     """Add a checksum to each row, to detect damaged bytes. Earlier entries are indexed again."""
     for table in ("names", "fresh", "pages", "vectors", "terms", "postings", "read_to"):
         db.execute(f"DELETE FROM {table}")
@@ -335,7 +331,7 @@ def add_checksums(db: Database) -> None:
 
 
 @search_migrations(name="0003_passed_over")
-def add_passed_over(db: Database) -> None:
+def add_passed_over(db: MigratedDatabase) -> None:
     """Messages and journal entries that could not be indexed, or only in part, with the reasons."""
     db.execute(
         "CREATE TABLE passed_over (collection INTEGER NOT NULL, source INTEGER NOT NULL, reason TEXT NOT NULL,"
@@ -360,7 +356,7 @@ calendar_migrations = Migrations("calendars")
 
 
 @calendar_migrations(name="0001_initial")
-def create_calendar_tables(db: Database) -> None:
+def create_calendar_tables(db: MigratedDatabase) -> None:
     """Cache of calendars and address books."""
     run_statements(db, "calendars.sql")
 
@@ -369,6 +365,6 @@ files_migrations = Migrations("files")
 
 
 @files_migrations(name="0001_initial")
-def create_file_tables(db: Database) -> None:
+def create_file_tables(db: MigratedDatabase) -> None:
     """Files of the workspace and of the owner's folders, and their text by page, all derived from them."""
     run_statements(db, "files.sql")

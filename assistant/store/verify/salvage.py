@@ -22,7 +22,7 @@ from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.home.guard import check_database_pages
 from assistant.store.rows import parse_time
-from assistant.store.schema.library import Migrations, empty_database, migration_names
+from assistant.store.schema.library import Migrations, columns_when_new, migration_names
 from assistant.store.schema.versions import is_list_damaged
 from assistant.store.sqlite_errors import SQLITE_ERRORS, is_refused_by_machine
 
@@ -111,17 +111,12 @@ def find_damage(path: Path, migrations: Migrations) -> str:
 
 def _has_wrong_schema(database: Database, migrations: Migrations) -> bool:
     """Return whether a table, column or migration is missing, or no version can have applied what is listed."""
-    applied, whole = database.applied_migrations(), empty_database()
+    applied = database.applied_migrations()
     names = migration_names(migrations)
     if not {*names} <= {*applied}:
         listed = database.value("SELECT count(*) FROM _sqlite_migrations") if applied else 0
         return listed != len(applied) or is_list_damaged(applied, names)
-    migrations.apply(whole)
-    return any(
-        not {*whole[name].columns_dict} <= database.column_names(name)
-        for name in whole.table_names()
-        if not name.startswith(("sqlite_", "_sqlite_"))
-    )
+    return any(not columns <= database.column_names(name) for name, columns in columns_when_new(migrations).items())
 
 
 def _table_names(database: Database) -> list[str]:
