@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from assistant.core.budget import format_usd
 from assistant.core.text import format_duration, pluralize
 
 _ALL_GOOD = "Green: nothing needs you."
@@ -187,7 +188,7 @@ def _prompts(parts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def _of_cap(usd: float, cap: float) -> str:
-    return f"${usd:.2f} of ${cap:.2f} ({usd / cap:.0%})" if cap else f"${usd:.2f} (no cap)"
+    return f"{format_usd(usd)} of {format_usd(cap)} ({usd / cap:.0%})" if cap else f"{format_usd(usd)} (no cap)"
 
 
 def _disk(free: int | None) -> str:
