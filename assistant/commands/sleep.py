@@ -20,6 +20,7 @@ from assistant.core.calendar import utc_now
 from assistant.core.checkpoints import describe_tier
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import PHASE_NAMES, SLEEP_KINDS, SleepReport
+from assistant.core.sessions import session_name
 from assistant.core.text import format_duration, pluralize
 from sleep.cycle.cycle import PHASES
 from sleep.cycle.dry_run import SleepForecast
@@ -239,7 +240,8 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
             for session, compacted in phase.get("compacted", {}).items():
                 yield (
                     f"Summarised {describe_tier(compacted['tier'])}: {pluralize(compacted['messages'], 'message')} of "
-                    f"{session}, {compacted['tokens_before']:,} tokens became {compacted['tokens_after']:,}."
+                    f"{session_name(session)}, {compacted['tokens_before']:,} tokens became "
+                    f"{compacted['tokens_after']:,}."
                 )
 
 
@@ -265,7 +267,7 @@ def _spent(phases: Mapping[str, Mapping[str, Any]]) -> str:
 def render_forecast(forecast: SleepForecast) -> str:
     """What a sleep would do."""
     lines = [
-        f"{unread.session}: {pluralize(unread.messages, 'message')} to read"
+        f"{session_name(unread.session)}: {pluralize(unread.messages, 'message')} to read"
         + (f", about {pluralize(unread.calls, 'call')} and {unread.tokens:,} tokens" if unread.calls else "")
         + ("." if unread.entries is None else f", {pluralize(unread.entries, 'entry', 'entries')} for the journal.")
         for unread in forecast.unread
@@ -278,8 +280,8 @@ def render_forecast(forecast: SleepForecast) -> str:
         batches = pluralize(forecast.planned, "batch", "batches")
         lines.append(f"{batches} of changes to finish, decided on by an earlier sleep.")
     lines += [
-        f"{full.session} to compact: it takes {full.ratio:.0%} of the context; {full.tokens_before:,} tokens would "
-        f"become about {full.tokens_after:,}."
+        f"{session_name(full.session)} to compact: it takes {full.ratio:.0%} of the context; {full.tokens_before:,} "
+        f"tokens would become about {full.tokens_after:,}."
         for full in forecast.full
     ]
     if not lines:
@@ -330,5 +332,5 @@ def render_sleep_undo(undone: SleepUndoResult, zone: tzinfo) -> str:
         lines.append(f"- Profiles: {pluralize(profiles, 'change')} undone.")
     if files := dict.fromkeys(target.partition(":")[2] for target in undone.edits if target.startswith("file:")):
         lines.append(f"- Files restored: {', '.join(files)}.")
-    lines += [f"- Compaction of {session} undone." for session in undone.sessions]
+    lines += [f"- Compaction of {session_name(session)} undone." for session in undone.sessions]
     return "\n".join([*lines, *(f"- ! Left as it is: {line}" for line in undone.not_undone)])

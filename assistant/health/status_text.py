@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from assistant.core.budget import format_usd
+from assistant.core.sessions import session_name
 from assistant.core.text import format_duration, pluralize
 
 _ALL_GOOD = "Green: nothing needs you."
@@ -54,7 +55,7 @@ def render_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         *([("Settings", f"changed ones take effect at the next start: {', '.join(changed)}")] if changed else []),
         *((f"Bridge {name}", _bridge(bridge, times)) for name, bridge in report.get("bridges", {}).items()),
         *([("Web API", report["web"]["address"] or "does not listen")] if report.get("web") else []),
-        *((f"Conversation {session['session']}", _session(session)) for session in report["sessions"]),
+        *((f"Conversation {session_name(session['session'])}", _session(session)) for session in report["sessions"]),
         ("Waiting", _waiting(report["waiting"], report["outbox"])),
         *_stored(report, times),
         *(("Search", text) for text in _first(report.get("passed_over", ()))),

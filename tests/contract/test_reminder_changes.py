@@ -36,9 +36,7 @@ async def change(
 
 async def test_a_reminder_is_moved_and_comes_at_its_new_time_alone(home: AgendaHome) -> None:
     job = await home.remind("call mum", "tomorrow at 9")
-    assert await change(home, job, when="tomorrow at 15:00") == (
-        "1 call mum: Saturday 2026-11-21 15:00"
-    )
+    assert await change(home, job, when="tomorrow at 15:00") == ("1 call mum: Saturday 2026-11-21 15:00")
     assert await home.fire_after(hours=24) == 0
     assert await home.fire_after(hours=4) == 1
     assert home.pending_bodies() == ["Reminder: call mum"]

@@ -105,7 +105,7 @@ def test_lines_as_json_are_one_object_each(tmp_path: Path) -> None:
     done = run_assistant(tmp_path / "home", "chat", "--json", said="\n".join(lines).encode())
     nothing, short, first, second = (json.loads(line) for line in done.out.splitlines())
     assert nothing["error"] == "Nothing was said here that could be undone, or asked again."
-    assert short["error"].startswith("Less than 4 letters") and (short["reply"], done.returncode) == ("", 2)
+    assert short["error"].startswith("That is too short") and (short["reply"], done.returncode) == ("", 2)
     assert first["turn"] != second["turn"]
     assert "grey" in second["reply"]
     assert done.err.startswith(f"{nothing['error']}\nError: {short['error']}")
