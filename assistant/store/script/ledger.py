@@ -268,7 +268,7 @@ class Ledger:
                 if blocked is not None:
                     self._send_once(blocked, now)
             elif isinstance(error, _CallRefused):
-                if call.purpose == "chat" and _role_of_call(call.session) == "owner":
+                if call.purpose not in BACKGROUND_PURPOSES and _role_of_call(call.session) == "owner":
                     # The answer, or what comes instead of it, says why: once is enough.
                     self.notices.mark(error.notice.name, now)
                 else:
