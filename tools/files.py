@@ -31,7 +31,8 @@ from assistant.core.text import pluralize
 from assistant.documents.folders import FileFolders
 from assistant.documents.kinds import HEAD_BYTES, DocumentKind, find_kind
 from assistant.documents.reader import TIMEOUT_SECONDS, DocumentReader
-from assistant.store.home.workspace import MAX_SENT_BYTES, SENT_FOLDER, WorkspaceFiles, safe_file_name
+from assistant.gateway.attachments import RECEIVED_FOLDER
+from assistant.store.home.workspace import ADDED_FOLDER, MAX_SENT_BYTES, SENT_FOLDER, WorkspaceFiles, safe_file_name
 from assistant.store.script.outbox import TurnFiles
 from tools.declaration import StorableInt, lines_within, tool
 
@@ -147,6 +148,7 @@ def read_file_tool(folders: FileFolders, documents: DocumentReader, result_bytes
     @tool(roles=OWNER_ONLY, touches={"reads"}, timeout_seconds=TIMEOUT_SECONDS + 5)
     async def read_file(context: ToolContext, path: str, offset: StorableInt = 0) -> str:
         """Read a file of the workspace, PDF and Office too; offset, in bytes, pages through it."""
+        path = await asyncio.to_thread(_find_by_name, folders, path)
         page = await asyncio.to_thread(read_page, folders, path, offset, result_bytes)
         if isinstance(page, str):
             text = await _document_text(folders, path, page, documents)
@@ -156,6 +158,15 @@ def read_file_tool(folders: FileFolders, documents: DocumentReader, result_bytes
         return render_page(page, path, f"read_file(path={quote_text(path)}")
 
     return read_file
+
+
+def _find_by_name(folders: FileFolders, path: str) -> str:
+    """Return where the file is: who added or sent it knows its name, and no folder of the workspace."""
+    if "/" not in path:
+        for place in (path, f"{ADDED_FOLDER}/{path}", f"{RECEIVED_FOLDER}/{path}"):
+            with contextlib.suppress(FileRefused), folders.open(place, "plain file"):
+                return place
+    return path
 
 
 async def _document_text(folders: FileFolders, path: str, kind: DocumentKind, documents: DocumentReader) -> bytes:

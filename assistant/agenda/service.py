@@ -256,7 +256,9 @@ class AgendaService:
         if job.due is None:
             return "never again"
         zone, lateness = self.zone, self._config.lateness
-        parts = [f"{format_moment(job.due.at, zone)} ({zone.key})"]
+        # Who lives by UTC reads nothing new; who does not sees that nobody has set where they live.
+        by_utc = " (UTC)" if zone.key.rpartition("/")[2] == "UTC" else ""
+        parts = [f"{format_moment(job.due.at, zone)}{by_utc}"]
         following = next_due(job.spec, ZoneInfo(job.zone), job.due)
         for _ in range(_NEXT_SHOWN):
             if following is not None:

@@ -13,6 +13,7 @@ from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import print_remark
 from assistant.core.calendar import utc_now
 from assistant.core.errors import HomeError, NewHome, SettingsError, UsageError
+from assistant.core.sessions import session_name
 from assistant.core.store_ports import Conversation
 from assistant.service.home_lock import is_home_served, is_listening
 from assistant.settings.home import Home, home_from_environment
@@ -95,8 +96,8 @@ def scope_of_session(conversation: Conversation, session: str) -> str:
     """The scope of a session's messages. Raises `UsageError` for a session that does not exist."""
     found = conversation.find_session(session)
     if found is None:
-        names = ", ".join(sorted(info.key for info in conversation.list_sessions())) or "none yet"
-        raise UsageError(f"There is no conversation {session!r}. Conversations: {names}.")
+        names = ", ".join(sorted(session_name(info.key) for info in conversation.list_sessions())) or "none yet"
+        raise UsageError(f"There is no conversation {session_name(session)!r}. Conversations: {names}.")
     return found.scope
 
 

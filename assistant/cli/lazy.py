@@ -206,7 +206,7 @@ def with_help_option(root: click.Command, arguments: Sequence[str]) -> list[str]
     start = next((n for n, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
     flags, words = arguments[:start], arguments[start:]
     if words and words[0] == "help":
-        return [*flags, *words[1:], "--help"]
+        return [*flags, *(word for word in words[1:] if word != "help"), "--help"]
     command: click.Command | None = root
     for name in words[:-1]:
         command = command.get_command(click.Context(command), name) if isinstance(command, click.Group) else None

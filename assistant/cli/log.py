@@ -13,10 +13,10 @@ from zoneinfo import ZoneInfo
 import click
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores, require_home, scope_of_session
-from assistant.cli.output import clean_line, json_option, print_json, print_text, require_utf8
+from assistant.cli.output import clean_line, json_option, print_json, print_remark, print_text, require_utf8
 from assistant.commands.archive import MessageItem
 from assistant.core.records import LogRecord
-from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
+from assistant.core.sessions import MAIN_SESSION, NOTHING_SAID, OWNER_SCOPE, session_name
 from assistant.core.text import shorten_line
 from assistant.store.search.history import StoredHistory
 
@@ -63,6 +63,9 @@ def log(
         for record in reversed(list(islice(matching, limit))):
             show(record)
             last = max(last, record.id)
+        if not (last or follow or json_out):
+            # As `grep` does: what is piped on stays as it was.
+            print_remark(f"No message has {grep!r}." if grep else NOTHING_SAID)
         while follow:
             time.sleep(_LOOK_EVERY)
             for record in _since(stores.history, scope, session, last):
@@ -105,7 +108,7 @@ def print_record(
     calls = "".join(
         f"{_CONTINUED}→ {c.name} {clean_line(mask(json.dumps(dict(c.arguments))), 200)}" for c in record.tool_calls
     )
-    where = "" if record.session == MAIN_SESSION else f" {record.session}"
+    where = "" if record.session == MAIN_SESSION else f" {session_name(record.session)}"
     number = f" #{record.id}" if numbers else ""
     files = "".join(f"[{media.name or media.kind}]" for media in record.media)
     silence = "" if record.tool_calls or files else "(no words)"

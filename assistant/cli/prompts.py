@@ -67,10 +67,11 @@ def prompt_until_valid(
 
 def _answer(prompt: str, secret: bool) -> str:
     """A line, as it was given. Raises `click.Abort`."""
+    colon = "" if prompt.endswith("?") else ":"
     if sys.stdin is not None and sys.stdin.isatty():
-        typed: str = click.prompt(prompt, default="", show_default=False, hide_input=secret)
+        typed: str = click.prompt(prompt, default="", show_default=False, hide_input=secret, prompt_suffix=f"{colon} ")
         return typed
-    print_text(f"{prompt}:")
+    print_text(f"{prompt}{colon}")
     line = sys.stdin.readline() if sys.stdin is not None else ""
     if not line:
         raise click.Abort

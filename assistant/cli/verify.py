@@ -23,6 +23,7 @@ from assistant.core.archives import LogRestoreResult
 from assistant.core.calendar import utc_now
 from assistant.core.errors import StoreLost, UsageError
 from assistant.core.records import IntegrityProblem, IntegrityReport
+from assistant.core.sessions import session_name
 from assistant.core.text import format_bytes, pluralize
 from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.settings import Settings
@@ -130,7 +131,7 @@ def verify_archives(session: str | None, generation: int | None, repair: bool) -
     checked = [(key, number, list(store.verify(key, number))) for key, number in chosen]
     every_problem = [problem for *_, problems in checked for problem in problems]
     for key, number, problems in checked:
-        print_text(f"{key} {number}: {'damaged' if problems else 'complete'}")
+        print_text(f"{session_name(key)} {number}: {'damaged' if problems else 'complete'}")
         for problem in problems:
             print_text(f"! {problem.where}: {problem.text}")
     if every_problem:
@@ -182,5 +183,5 @@ def _chosen(store: StoredArchive, session: str | None, generation: int | None) -
         return [(session, generation)]
     chosen = [(it.session, it.generation) for it in store.list_archives() if session in (None, it.session)]
     if session and not chosen:
-        raise UsageError(f"Nothing of {session!r} is archived. `assistant archive list` shows what is.")
+        raise UsageError(f"Nothing of {session_name(session)!r} is archived. `assistant archive list` shows what is.")
     return chosen

@@ -17,6 +17,7 @@ from assistant.core.archives import ArchiveEntry
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import UsageError
 from assistant.core.messages import ToolCall
+from assistant.core.sessions import session_name
 from assistant.core.text import format_bytes, pluralize, shorten_line
 from assistant.sessions.listing import (
     HITS_PER_RESULT,
@@ -148,10 +149,11 @@ async def show(context: CommandContext, session: str, number: int | None) -> Arc
     """
     entries = [entry for entry in await _entries(context) if entry.session == session]
     chosen = [entry for entry in entries if number in (None, entry.generation)]
+    name = session_name(session)
     if not entries:
-        raise UsageError(f"Nothing of {session!r} is archived. Nothing was changed; `/archive list` shows what is.")
+        raise UsageError(f"Nothing of {name!r} is archived. Nothing was changed; `/archive list` shows what is.")
     if not chosen:
-        raise UsageError(f"{session} {number} is not archived. Nothing was changed; `/archive list` shows what is.")
+        raise UsageError(f"{name} {number} is not archived. Nothing was changed; `/archive list` shows what is.")
     generation, store = max(entry.generation for entry in chosen), context.stores.archive
     records = visible_records(await asyncio.to_thread(store.read_records, session, generation))
     handover, summary, shown = "", "", records[-_SHOWN_IN_CHAT:]

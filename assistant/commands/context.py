@@ -12,7 +12,7 @@ from assistant.core.dataclass import dataclass
 from assistant.core.errors import NothingYet, UsageError
 from assistant.core.messages import Trust
 from assistant.core.plain_files import FileRefused
-from assistant.core.sessions import MAIN_SESSION, NOTHING_SAID, session_scope
+from assistant.core.sessions import MAIN_SESSION, NOTHING_SAID, session_name, session_scope
 
 if TYPE_CHECKING:  # a shell loads what its command needs, and no more
     from assistant.agenda.day import AgendaDays
@@ -196,5 +196,6 @@ class CommandContext:
                 raise UsageError(f"There is no {wanted}. {NOTHING_SAID}")
             if self.session == MAIN_SESSION:
                 raise NothingYet(NOTHING_SAID)
-            names = ", ".join(sorted(known)) or "none yet"
-            raise UsageError(f"There is no conversation {self.session!r}. Conversations: {names}. Nothing was changed.")
+            names = ", ".join(sorted(map(session_name, known))) or "none yet"
+            name = session_name(self.session)
+            raise UsageError(f"There is no conversation {name!r}. Conversations: {names}. Nothing was changed.")

@@ -37,7 +37,8 @@ def _render(report: ContextReport, _: tzinfo) -> str:
     ]
     if known:
         price = report.read_price if report.cached else report.write_price
-        lines.append(f"The next call pays ${report.tokens * (price or 0.0):.4f} for it.")
+        # After a blank line: it is no part of the list.
+        lines += ["", f"The next call pays ${report.tokens * (price or 0.0):.4f} for it."]
     return "\n".join(lines)
 
 

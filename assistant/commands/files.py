@@ -94,7 +94,9 @@ class _ListedFile:
 
 
 def _render_files(listed: Sequence[_ListedFile], zone: tzinfo) -> str:
-    return "\n".join(_file_line(file, zone) for file in listed) or "No files are indexed."
+    return (
+        "\n".join(_file_line(file, zone) for file in listed) or "No files are indexed. `/files index` reads them now."
+    )
 
 
 def _file_line(file: _ListedFile, zone: tzinfo) -> str:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, AliasPath, BeforeValidator, Field
 from assistant.commands.table import Item, TextOrNull
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import (
+    SLEEP_KINDS,
     CorrectionResult,
     EntryWithMessages,
     ImportResult,
@@ -179,7 +180,8 @@ def render_memory_counts(counts: MemoryCounts, zone: tzinfo) -> str:
     kinds = ", ".join(pluralize(number, kind) for kind, number in counts.kinds.items())
     size = "" if counts.storage.size is None else f", memory.db {counts.storage.size:,} bytes"
     slept = counts.last_sleep
-    last = "never" if slept is None else f"{format_local_time(slept.started_at, zone)} ({slept.trigger}, {slept.state})"
+    kind = "" if slept is None else SLEEP_KINDS.get(slept.trigger, slept.trigger)
+    last = "never" if slept is None else f"{format_local_time(slept.started_at, zone)} ({kind}, {slept.state})"
     lines = [
         f"current memories: {counts.current}" + (f" ({kinds})" if kinds else ""),
         f"former memories: {counts.superseded}",

@@ -37,7 +37,9 @@ class NamedItems:
         if len(texts) == 1:
             return tuple(texts)
         if not texts:
-            raise UsageError(f"No {kind} has the words {shorten_line(self.words, _LONGEST)!r}. Nothing was changed.")
+            where = "/remind" if kind == "reminder" else "/todo"
+            words = shorten_line(self.words, _LONGEST)
+            raise UsageError(f"No {kind} has the words {words!r}. Nothing was changed; `{where}` lists them.")
         few = list(texts.items())[:_MOST_SHOWN]
         shown = ", ".join(f"{number} ({shorten_line(text, _LONGEST)})" for number, text in few)
         found = pluralize(len(texts), kind)

@@ -319,5 +319,5 @@ def _find_reminder(context: CommandContext, job_id: int) -> Job:
     """One that waits, or that came already."""
     job = context.stores.agenda.jobs.get_job(job_id, context.scope, "reminder")
     if job is None:
-        raise UsageError(f"There is no reminder {job_id} here. Nothing was set; `/remind history` lists them.")
+        raise UsageError(f"There is no reminder {job_id} here. Nothing was changed; `/remind history` lists them.")
     return job

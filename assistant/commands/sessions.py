@@ -107,7 +107,7 @@ _NO_CONVERSATION = (
 
 def _render_list(items: Sequence[SessionItem], zone: tzinfo) -> str:
     lines = [
-        f"- `{item.session} {item.generation}` — {_count_records(item)}, from "
+        f"- `{session_name(item.session)} {item.generation}` — {_count_records(item)}, from "
         f"{format_local_time(item.started_at, zone)}, {_state(item, zone)}"
         for item in items
     ]
@@ -136,10 +136,10 @@ class SessionDetails(SessionItem):
 
 
 def _render_details(item: SessionDetails, zone: tzinfo) -> str:
-    resumed = f", continues {item.session} {item.resumed}" if item.resumed is not None else ""
+    resumed = f", continues {session_name(item.session)} {item.resumed}" if item.resumed is not None else ""
     kind = "" if item.kind == MAIN_SESSION else f" ({item.kind})"
     parts = [
-        f"{item.session} {item.generation}{kind}: {_count_records(item)}, from "
+        f"{session_name(item.session)} {item.generation}{kind}: {_count_records(item)}, from "
         f"{format_local_time(item.started_at, zone)}{resumed}, {_state(item, zone)}."
     ]
     if item.pressure is not None:
@@ -220,9 +220,9 @@ def _render_reset(report: ResetReport, _: tzinfo) -> str:
     archived = f" That conversation is archived at {report.archive}, read back and checked." if report.archive else ""
     resume = f" `/sessions resume {report.session} {report.ended}` resumes that conversation."
     begins = (
-        f"{report.session} ended. The next message in it begins a new conversation."
+        f"{session_name(report.session)} ended. The next message in it begins a new conversation."
         if report.put_away
-        else f"{report.session} begins a new conversation (number {report.begins})."
+        else f"{session_name(report.session)} begins a new conversation (number {report.begins})."
     )
     return (
         f"{begins} {learned} The {pluralize(report.messages, 'message')} of number {report.ended} {stays} in the "
@@ -296,12 +296,12 @@ async def resume(context: CommandContext, session: str, number: int | None) -> R
 def _chosen(reader: SessionReader, session: str, number: int | None) -> int:
     """The conversation to continue: the last one that ended, unless named. Raises `UsageError`."""
     ended = [row for row in reversed(reader.generations.list_generations(session)) if row.ended_at is not None]
-    numbers = [generation.number for generation in ended if reader.can_resume(generation)]
+    numbers, name = [generation.number for generation in ended if reader.can_resume(generation)], session_name(session)
     if not numbers:
-        raise UsageError(f"{session} has no earlier conversation to resume. Nothing was changed.")
+        raise UsageError(f"{name} has no earlier conversation to resume. Nothing was changed.")
     if number is not None and number not in numbers:
         listed = ", ".join(map(str, reversed(numbers)))
-        raise UsageError(f"{session} has no earlier conversation {number}, only {listed}. Nothing was changed.")
+        raise UsageError(f"{name} has no earlier conversation {number}, only {listed}. Nothing was changed.")
     return numbers[0] if number is None else number
 
 
@@ -319,7 +319,7 @@ def _render_reset_or_cancel(report: ResetReport | CancelReport, zone: tzinfo) ->
         return _render_reset(report, zone)
     if report.cancelled:
         return f"The reset of {report.session} is cancelled."
-    return f"No reset of {report.session} is waiting."
+    return f"No reset of {session_name(report.session)} is waiting."
 
 
 def _ask(report: ResetReport | CancelReport) -> Confirmation | None:

@@ -19,7 +19,8 @@ from assistant.commands.table import Item, TableCommand
 from assistant.core.calendar import utc_now
 from assistant.core.checkpoints import describe_tier
 from assistant.core.errors import AssistantError, UsageError
-from assistant.core.memories import SleepReport
+from assistant.core.memories import PHASE_NAMES, SLEEP_KINDS, SleepReport
+from assistant.core.sessions import session_name
 from assistant.core.text import format_duration, pluralize
 from sleep.cycle.cycle import PHASES
 from sleep.cycle.dry_run import SleepForecast
@@ -119,19 +120,9 @@ async def sleep(context: CommandContext, dry_run: bool, phase: str | None, last:
 
 
 _FAILED = "The sleep failed; `assistant status` says why. Nothing was lost; the next one continues where it was."
-_PHASE_NAMES = {
-    "settle": "compactions into the journal",
-    "extract": "reading",
-    "score": "weighing",
-    "consolidate": "remembering",
-    "curate": "files and profiles",
-    "compact": "compacting",
-    "imports": "reading what was imported",
-    "notes": "notes of the day",
-}
 # What became of entries that are no new memory.
 _DECIDED = {"merged": "merged with known ones", "superseded": "replaced by newer ones", "junk": "rejected as junk"}
-_KINDS = {"sleep": "night", "late": "night, late", "nap": "nap", "manual": "manual", "phase": "one phase"}
+_BY_RULES = ("model", "budget")  # why rules did what a model was to do
 _ENDS = {
     "running": "still running",
     "done": "all went well",
@@ -149,7 +140,7 @@ def render_sleep_report(report: SleepReport | SleepItem | None, zone: tzinfo, no
     begun = f"{report.started_at.astimezone(zone):%Y-%m-%d %H:%M}"
     lasted = format_duration(((report.ended_at or now) - report.started_at).total_seconds())
     took = f", {lasted}" if report.ended_at is not None or report.state == "running" else ""
-    lines = [f"Sleep {report.id} ({_KINDS.get(report.trigger, report.trigger)}), {begun}{took}: {_end(report)}."]
+    lines = [f"Sleep {report.id} ({SLEEP_KINDS.get(report.trigger, report.trigger)}), {begun}{took}: {_end(report)}."]
     return "\n".join([*lines, *(f"- {line}" for line in _lines(report))])
 
 
@@ -159,27 +150,30 @@ def render_sleep_progress(report: SleepReport, now: datetime) -> str:
     line = next(_phase_lines(name, phase), "")
     so_far = f": {line.rstrip('.')}" if line else ""
     lasts = format_duration((now - report.started_at).total_seconds())
-    return f"{_PHASE_NAMES.get(name, name or 'falling asleep').capitalize()}{so_far} ({lasts})"
+    return f"{PHASE_NAMES.get(name, name or 'falling asleep').capitalize()}{so_far} ({lasts})"
 
 
 def _end(report: SleepReport | SleepItem) -> str:
-    failed = [_PHASE_NAMES.get(name, name) for name, phase in report.phases.items() if phase.get("state") == "failed"]
+    failed = [PHASE_NAMES.get(name, name) for name, phase in report.phases.items() if phase.get("state") == "failed"]
     which = f" ({', '.join(failed)} failed)" if failed and report.state == "failed" else ""
+    if report.state == "done" and any(phase.get(key) for phase in report.phases.values() for key in _BY_RULES):
+        return "done, in part by rules, without a model"
     return f"{_ENDS.get(report.state, report.state)}{which}"
 
 
 def _lines(report: SleepReport | SleepItem) -> list[str]:
     phases = report.phases
     done = [line for name, phase in phases.items() for line in render_phase(name, phase)]
-    wrong = [
-        f"! {_PHASE_NAMES.get(name, name)}: {phase[key]}"
-        for name, phase in phases.items()
-        for key in ("warning", "error", "model", "budget")
-        if phase.get(key)
-    ]
+    # The same reason of several phases, such as a budget that is used up, is one line.
+    wrong: dict[str, list[str]] = {}
+    for name, phase in phases.items():
+        for key in ("warning", "error", *_BY_RULES):
+            if phase.get(key):
+                wrong.setdefault(phase[key], []).append(PHASE_NAMES.get(name, name))
     if not done and not wrong and report.state in ("done", "undone"):
         done = ["There was nothing to do."]
-    return [*done, f"Spent: {_spent(phases)}", *wrong]
+    reasons = [f"! {', '.join(dict.fromkeys(names))}: {text}" for text, names in wrong.items()]
+    return [*done, f"Spent: {_spent(phases)}", *reasons]
 
 
 def render_phase(name: str, phase: Mapping[str, Any]) -> list[str]:
@@ -246,7 +240,8 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
             for session, compacted in phase.get("compacted", {}).items():
                 yield (
                     f"Summarised {describe_tier(compacted['tier'])}: {pluralize(compacted['messages'], 'message')} of "
-                    f"{session}, {compacted['tokens_before']:,} tokens became {compacted['tokens_after']:,}."
+                    f"{session_name(session)}, {compacted['tokens_before']:,} tokens became "
+                    f"{compacted['tokens_after']:,}."
                 )
 
 
@@ -272,7 +267,7 @@ def _spent(phases: Mapping[str, Mapping[str, Any]]) -> str:
 def render_forecast(forecast: SleepForecast) -> str:
     """What a sleep would do."""
     lines = [
-        f"{unread.session}: {pluralize(unread.messages, 'message')} to read"
+        f"{session_name(unread.session)}: {pluralize(unread.messages, 'message')} to read"
         + (f", about {pluralize(unread.calls, 'call')} and {unread.tokens:,} tokens" if unread.calls else "")
         + ("." if unread.entries is None else f", {pluralize(unread.entries, 'entry', 'entries')} for the journal.")
         for unread in forecast.unread
@@ -285,8 +280,8 @@ def render_forecast(forecast: SleepForecast) -> str:
         batches = pluralize(forecast.planned, "batch", "batches")
         lines.append(f"{batches} of changes to finish, decided on by an earlier sleep.")
     lines += [
-        f"{full.session} to compact: it takes {full.ratio:.0%} of the context; {full.tokens_before:,} tokens would "
-        f"become about {full.tokens_after:,}."
+        f"{session_name(full.session)} to compact: it takes {full.ratio:.0%} of the context; {full.tokens_before:,} "
+        f"tokens would become about {full.tokens_after:,}."
         for full in forecast.full
     ]
     if not lines:
@@ -337,5 +332,5 @@ def render_sleep_undo(undone: SleepUndoResult, zone: tzinfo) -> str:
         lines.append(f"- Profiles: {pluralize(profiles, 'change')} undone.")
     if files := dict.fromkeys(target.partition(":")[2] for target in undone.edits if target.startswith("file:")):
         lines.append(f"- Files restored: {', '.join(files)}.")
-    lines += [f"- Compaction of {session} undone." for session in undone.sessions]
+    lines += [f"- Compaction of {session_name(session)} undone." for session in undone.sessions]
     return "\n".join([*lines, *(f"- ! Left as it is: {line}" for line in undone.not_undone)])

@@ -178,7 +178,7 @@ def changes(context: CommandContext, number: int | None, limit: int) -> SleepCha
     for report in context.stores.journal.list_cycles(limit=_LOOKED_BACK):
         if report.id == number:
             return _read_changes(context, report, limit)
-    raise UsageError(f"There is no sleep {number}.")
+    raise UsageError(f"There is no sleep {number}. `/sleep --last` shows the last one, with its number.")
 
 
 def _last_changes(context: CommandContext, limit: int) -> SleepChanges | None:

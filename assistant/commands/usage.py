@@ -16,7 +16,7 @@ from pydantic import AfterValidator, AliasPath, Field
 
 from assistant.commands.context import CommandContext
 from assistant.commands.table import Item, TableCommand
-from assistant.core.budget import BudgetStatus, CapUsage
+from assistant.core.budget import BudgetStatus, CapUsage, format_usd
 from assistant.core.dataclass import dataclass
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, SpendTotals, UsageKey
@@ -168,7 +168,7 @@ class UsageAnswer(Item):
 
 # -------------------------------------------------------------------------------------------------------- how it stands
 
-USAGE_WIDTH = 80
+USAGE_WIDTH = 78
 _GAUGE = 20
 _LABEL = 13
 _AMOUNT = 28
@@ -210,11 +210,11 @@ def _standing(budget: BudgetStatus) -> list[str]:
     for label, unit, sums in (("Today", "day", budget.day), ("This month", "month", budget.month)):
         caps = [cap for cap in budget.caps if cap.unit == unit]
         if not any(cap.setting.endswith("_usd") for cap in caps):
-            lines.append(f"{label:<{_LABEL}}${sums.usd:,.2f} (no cap)")
+            lines.append(f"{label:<{_LABEL}}{format_usd(sums.usd)} (no cap)")
         lines += [_gauge_line(label, cap, width) for cap in caps]
     lines += [_gauge_line("Background" if cap.unit == "day" else "  this month", cap, width) for cap in background]
     if budget.forecast_usd is not None:
-        lines.append(f"{'Forecast':<{_LABEL}}about ${budget.forecast_usd:,.2f} this month, at this rate")
+        lines.append(f"{'Forecast':<{_LABEL}}about {format_usd(budget.forecast_usd)} this month, at this rate")
     return lines
 
 
@@ -231,7 +231,7 @@ def _days(number: int) -> str:
 def _split_line(report: UsageReport) -> str:
     background, whole = report.split["background"], _sum(list(report.split.values()))
     share = background.usd / whole.usd if whole.usd > 0 else background.tokens / max(1, whole.tokens)
-    dollars = f"${whole.usd:,.2f}, " if whole.usd > 0 else ""
+    dollars = f"{format_usd(whole.usd)}, " if whole.usd > 0 else ""
     failed = f" and {pluralize(whole.failed, 'failed attempt')}" if whole.failed else ""
     return (
         f"Last {_days(report.days)}: {dollars}{format_count(whole.tokens)} tokens, "

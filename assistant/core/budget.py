@@ -22,6 +22,11 @@ CAP_PERIODS = {"daily": "day", "monthly": "month"}
 """Period names by the prefix of a cap's setting."""
 
 
+def format_usd(value: float) -> str:
+    """Return US dollars to the cent; what is less than a cent, but not nothing, with its first digits: "$0.0002"."""
+    return f"${value:,.2f}" if value >= 0.005 or value < 0.00005 else f"${value:.4f}"
+
+
 @dataclass(frozen=True, slots=True)
 class PeriodSpend:
     """Usage within a period."""
@@ -88,7 +93,7 @@ class CapUsage:
 
     def amount(self, value: float) -> str:
         """Return the value in the cap's unit, dollars or tokens."""
-        return f"${value:,.2f}" if self.setting.endswith("_usd") else f"{value:,.0f} tokens"
+        return format_usd(value) if self.setting.endswith("_usd") else f"{value:,.0f} tokens"
 
     def describe(self) -> str:
         """Return e.g. "$1.20 of $5.00"."""

@@ -114,10 +114,15 @@ class PhraseMatcher:
         return self.remove_from_text(text) if text.strip() else ""
 
     def excerpt(self, text: str, around: int = 30) -> str:
-        """Return one line that shows the first match in its context."""
+        """Return one line that shows the first match in its context; words that it would cut are left out."""
         start, end = next(iter(self._spans(text)), (0, 2 * around))
-        cut = text[max(0, start - around) : min(end, start + 3 * around) + around]
-        return " ".join(cut.split())
+        first, last = max(0, start - around), min(end, start + 3 * around) + around
+        before, match, after = text[first:start], text[start : min(end, last)], text[min(end, last) : last]
+        if first and not text[first - 1].isspace():
+            before = before.partition(" ")[2]
+        if last < len(text) and not text[last].isspace():
+            after = after.rpartition(" ")[0]
+        return " ".join(f"{before}{match}{after}".split())
 
     def remove_from_json(self, value: Any, instead: str, own_keys: Collection[str] = ()) -> Any:
         """Apply `remove_from_text` to every string of a JSON value. A string that becomes empty is dropped from a list

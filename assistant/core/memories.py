@@ -176,6 +176,20 @@ FULL_CYCLE_TRIGGERS = ("sleep", "late", "manual")
 """Triggers of sleep cycles with all phases: nightly, late after a missed night, or on command. "nap" and "phase" run
 only some."""
 
+PHASE_NAMES = {
+    "settle": "compactions into the journal",
+    "extract": "reading",
+    "score": "weighing",
+    "consolidate": "remembering",
+    "curate": "files and profiles",
+    "compact": "compacting",
+    "imports": "reading what was imported",
+    "notes": "notes of the day",
+}
+"""What people read of each phase of a sleep."""
+SLEEP_KINDS = {"sleep": "night", "late": "night, late", "nap": "nap", "manual": "manual", "phase": "one phase"}
+"""What people read of each trigger."""
+
 
 @dataclass(frozen=True, slots=True)
 class SleepReport:

@@ -32,7 +32,8 @@ def describe_connection_error(error: BaseException) -> str:
     kinds = {type(cause).__name__ for cause in causes}  # httpx's own
     if any(kind.endswith("Timeout") for kind in kinds):
         return "it did not answer in time"
-    if kinds & {"ReadError", "WriteError", "CloseError"}:
+    # Of a body without its end, httpx speaks in words of the protocol.
+    if kinds & {"ReadError", "WriteError", "CloseError"} or "incomplete chunked read" in str(error):
         return "the connection broke"
     system = next((cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror), "")
     return shorten_line(system or " ".join(str(error).split()) or type(error).__name__, _LONGEST).rstrip(".")

@@ -167,7 +167,7 @@ class NoticeKind(Enum):
     CAP_REACHED = NoticeForm(
         "The {cap} budget {state}. Nothing is lost. {consequence}; offline mode answers where it is a "
         "fallback. {raise_it} `/usage` shows what was spent.",
-        "A call was refused because of a budget",
+        "A call was refused because of a budget, other than for an answer to you, which says so itself",
         place="recent",
         once="a day or month, and amount",
     )

@@ -77,9 +77,11 @@ class Journal(Protocol):
     def save_cycle(self, report: SleepReport) -> None:
         """Replace the stored report of a cycle."""
 
-    def list_cycles(self, *, limit: int = 10, other_process_may_sleep: bool = False) -> list[SleepReport]:
+    def list_cycles(
+        self, *, limit: int = 10, other_process_may_sleep: bool = False, sleeps_only: bool = False
+    ) -> list[SleepReport]:
         """Return cycles, newest first. A running one was cut off by a crash and is shown as `interrupted`, unless
-        `other_process_may_sleep`."""
+        `other_process_may_sleep`. `sleeps_only` leaves out single phases, such as the reading before a compaction."""
 
     def last_sleep_at(self) -> datetime | None:
         """Return when the last finished full cycle began, or None."""

@@ -14,7 +14,7 @@ from assistant.core.budget import BudgetStatus
 from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
-from assistant.core.memories import SleepReport
+from assistant.core.memories import PHASE_NAMES, SleepReport
 from assistant.core.records import OutboxState
 from assistant.core.text import pluralize, shorten_line
 from assistant.mem0.client import Mem0Client
@@ -153,7 +153,12 @@ def _sleep_problems(stores: StatusSources) -> Iterator[str]:
             f"What was learned is not in the memory store: {_shorten_to_sentence(unsaved)} The journal keeps it "
             f"({pluralize(waiting, 'entry waits', 'entries wait')}); `assistant sleep` tries again."
         )
-    errors = [f"{name}: {phase[key]}" for name, phase in phases.items() for key in _PROBLEM_KEYS if phase.get(key)]
+    errors = [
+        f"{PHASE_NAMES.get(name, name)}: {phase[key]}"
+        for name, phase in phases.items()
+        for key in _PROBLEM_KEYS
+        if phase.get(key)
+    ]
     if errors:
         yield f"The last sleep: {_shorten_to_sentence('; '.join(errors))} `/sleep` tries again."
     if any(cycle.state == "undoing" for cycle in cycles):

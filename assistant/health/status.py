@@ -17,6 +17,7 @@ from assistant.core.calendar import SleepSchedule, find_first_message_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 from assistant.core.memories import SleepReport
+from assistant.core.sessions import session_name
 from assistant.core.store_ports import Conversation
 from assistant.core.telemetry import Metrics
 from assistant.health.problems import StatusSources, find_problems, free_bytes
@@ -52,7 +53,7 @@ def build_stored_report(settings: Settings, stores: StatusSources, tokens: str, 
         "approvals": len(stores.approvals.list_pending()),
         "outbox": dict(deliveries),
         "spent": _spent(settings, stores, budget, now),
-        "last_sleep": _last_sleep(stores.journal.list_cycles(limit=1)),
+        "last_sleep": _last_sleep(stores.journal.list_cycles(limit=1, sleeps_only=True)),
         "next_sleep": _iso(_next_sleep(settings, stores, now)),
         "memory": {"store": settings.values.memory.store, "error": stores.memories.unavailable_reason()},
         "next_due": _iso(stores.jobs.next_due_at()),
@@ -136,7 +137,7 @@ def _full_contexts(settings: Settings, pressures: Mapping[str, float]) -> list[s
     if settings.values.compaction.auto:
         return []
     return [
-        f"The context of {session} is full, and compaction.auto is off. `/compact` makes room."
+        f"The context of {session_name(session)} is full, and compaction.auto is off. `/compact` makes room."
         for session, pressure in pressures.items()
         if pressure >= settings.values.context.emergency_threshold
     ]
@@ -153,7 +154,8 @@ def add_daemon_report(
     problems = list(report["problems"])
     problems += [runtime["trouble"]] if runtime["trouble"] else []
     problems += [f"{runtime['stalled']} {_STALLED_ADVICE}"] if runtime["stalled"] else []
-    problems += [f"Session {session} waits for the disk: {text}" for session, text in runtime["blocked"].items()]
+    blocked = runtime["blocked"].items()
+    problems += [f"Conversation {session_name(session)} waits for the disk: {text}" for session, text in blocked]
     problems += _bridge_problems(bridges)
     sessions = [{**session, "pressure": pressures.get(session["session"])} for session in report["sessions"]]
     return {

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from assistant.core.budget import format_usd
+from assistant.core.sessions import session_name
 from assistant.core.text import format_duration, pluralize
 
 _ALL_GOOD = "Green: nothing needs you."
@@ -53,7 +55,7 @@ def render_facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         *([("Settings", f"changed ones take effect at the next start: {', '.join(changed)}")] if changed else []),
         *((f"Bridge {name}", _bridge(bridge, times)) for name, bridge in report.get("bridges", {}).items()),
         *([("Web API", report["web"]["address"] or "does not listen")] if report.get("web") else []),
-        *((f"Conversation {session['session']}", _session(session)) for session in report["sessions"]),
+        *((f"Conversation {session_name(session['session'])}", _session(session)) for session in report["sessions"]),
         ("Waiting", _waiting(report["waiting"], report["outbox"])),
         *_stored(report, times),
         *(("Search", text) for text in _first(report.get("passed_over", ()))),
@@ -187,7 +189,7 @@ def _prompts(parts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def _of_cap(usd: float, cap: float) -> str:
-    return f"${usd:.2f} of ${cap:.2f} ({usd / cap:.0%})" if cap else f"${usd:.2f} (no cap)"
+    return f"{format_usd(usd)} of {format_usd(cap)} ({usd / cap:.0%})" if cap else f"{format_usd(usd)} (no cap)"
 
 
 def _disk(free: int | None) -> str:

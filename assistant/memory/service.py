@@ -162,7 +162,7 @@ class MemoryService:
             kinds=dict(sorted(Counter(memory.kind for memory in current).items())),
             pending=len(self._lookup.pending_entries(scope)),
             planned=sum(len(plan.changes) for plan in planned),
-            last_sleep=next((item for item in self._deps.journal.list_cycles() if item.ended_at is not None), None),
+            last_sleep=next((it for it in self._deps.journal.list_cycles(sleeps_only=True) if it.ended_at), None),
             storage=self._storage_info(),
             note=memories.note,
         )

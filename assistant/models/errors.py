@@ -24,12 +24,12 @@ from typing import Any
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ModelError, ModelErrorKind
 from assistant.core.messages import Usage
+from assistant.core.network_errors import describe_connection_error
 from assistant.core.text import shorten_line
 from assistant.models.encoding import MalformedProviderData
 
 ERRORS_FILE = Path(__file__).with_name("provider_errors.toml")
 _MAX_REASON_CHARACTERS = 240
-_ERROR_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
 # The same words would end in the same way.
 _NEVER_ASKED_AGAIN = ("refusal", "budget")
 
@@ -136,7 +136,7 @@ def connection_lost_reason(error: Exception, timeouts: tuple[type[Exception], ..
         return f"nothing came for {stall_seconds:g} seconds"
     if isinstance(error, ValueError | RecursionError) and not isinstance(error, MalformedProviderData):
         return "it sent something that is no answer"
-    return _ERROR_NUMBER.sub("", str(error.__cause__ or error)) or type(error).__name__
+    return describe_connection_error(error.__cause__ or error)
 
 
 def _error(

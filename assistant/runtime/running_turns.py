@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from assistant.core.errors import UsageError
 from assistant.core.pacing import Pacer
+from assistant.core.sessions import session_name
 from assistant.core.store_ports import Conversation
 from assistant.runtime.turn import TurnControl
 
@@ -105,10 +106,11 @@ class RunningTurns:
         """Prevent turns of the session from starting within the context; messages are accepted and answered afterwards.
         Raises `UsageError` while a turn is open or the session is already paused."""
         if session in self._paused:
-            raise UsageError(f"{session} is being reset. Nothing was changed; wait until that has ended.")
+            raise UsageError(f"{session_name(session)} is being reset. Nothing was changed; wait until that has ended.")
         if session in self.by_session or any(control.turn.session == session for control in self.unsaved.values()):
             raise UsageError(
-                f"A message in {session} is being answered. Nothing was changed; wait for the answer, or `/stop` it."
+                f"A message in {session_name(session)} is being answered. Nothing was changed; wait for the answer, or "
+                "`/stop` it."
             )
         self._paused.add(session)
         try:

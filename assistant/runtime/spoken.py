@@ -96,7 +96,9 @@ class SpokenAnswers:
                 self._outbox.push(_spoken(it, media), self._clock())
         except (ModelError, StoreError) as error:
             log.warning("an answer was not spoken", turn=turn.id, error=str(error))
-            self._tell(items[0], NoticeKind.ANSWER_NOT_SPOKEN.fill(items[0].message_id, reason=str(error)))
+            # What to do next is another matter than with a message that no model answered.
+            reason = f"{error.reason}." if isinstance(error, ModelError) else str(error)
+            self._tell(items[0], NoticeKind.ANSWER_NOT_SPOKEN.fill(items[0].message_id, reason=reason))
         finally:
             done()
 

@@ -16,6 +16,7 @@ from datetime import datetime, tzinfo
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import StoreError
 from assistant.core.messages import Message
+from assistant.core.model_api import OFFLINE_MODEL
 from assistant.core.sessions import session_role
 from assistant.core.text import shorten
 
@@ -107,13 +108,15 @@ class TurnGuard:
         if session_role(session) != "owner":
             more = " What was found before is above." if changed_midway else ""
             return f"\n\n*({why} A simpler model answered.{more} Ask again later.)*"
+        answering = "offline mode (no language model)" if model in (None, OFFLINE_MODEL) else model
         ran_out = (
             " That was in the middle of this answer: what was found before is in the conversation, and the "
-            "answer was finished in offline mode. Say `go on` once there is budget again."
+            f"answer was finished by {answering}. Say `go on` once there is budget again."
             if changed_midway
-            else " So this is an answer of offline mode (no language model). `/retry` asks again once there is budget."
+            else f" So this is an answer of {answering}. `/retry` asks again once there is budget."
         )
-        more = "A raised `[budget]` applies at once, and `/usage` shows what was spent; this is said once a day."
+        more = "A cap that you raise in the settings applies at once, and `/usage` shows what was spent."
+        more += "" if changed_midway else " This is said once a day."
         return f"\n\n*({why}{ran_out} {more})*"
 
     def mark_footnote_shown(self, session: str, now: datetime) -> None:

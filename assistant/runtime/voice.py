@@ -87,7 +87,8 @@ class VoiceMessages:
             text = await (await self._ready()).transcribe(data, medium.mime, item.incoming.session)
         except (ModelError, StoreError) as error:
             log.warning("a voice message was not turned into text", error=str(error))
-            reason = str(error)
+            # What to do next is another matter than with a message that no model answered.
+            reason = f"{error.reason}." if isinstance(error, ModelError) else str(error)
             self._tell(item, NoticeKind.VOICE_NOT_HEARD.fill(item.message_id, reason=reason))
             return _NOT_HEARD.format(reason=reason)
         return f"{text}\n{HEARD}"

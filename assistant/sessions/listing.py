@@ -21,6 +21,7 @@ from assistant.core.sessions import (
     SessionReset,
     is_imported,
     parse_session_name,
+    session_name,
 )
 from assistant.core.store_ports import Conversation
 from assistant.sessions.scheduler import ResetPolicies
@@ -75,7 +76,9 @@ class SessionReader:
         key = self._find_key(session)
         row = next((row for row in self.list_generations_of(key) if number in (None, row.generation.number)), None)
         if row is None:
-            raise UsageError(f"{key} has no conversation number {number}. `/sessions` lists what there is.")
+            raise UsageError(
+                f"{session_name(key)} has no conversation number {number}. `/sessions` lists what there is."
+            )
         return row
 
     def can_resume(self, ended: Generation) -> bool:
@@ -100,7 +103,7 @@ class SessionReader:
         """Return the key of an existing session that can continue, by a person's name for it. Raises `UsageError`."""
         key = self._find_key(name)
         if is_imported(key):
-            raise UsageError(f"{key} was imported and has ended; it can be read. Nothing was changed.")
+            raise UsageError(f"{session_name(key)} was imported and has ended; it can be read. Nothing was changed.")
         return key
 
     def _find_key(self, name: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import datetime
 
+from assistant.core.budget import format_usd
 from assistant.core.errors import BudgetExceeded, ModelError, RepeatedRequestBlocked
 from assistant.core.messages import Usage
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelReply, ModelRequest
@@ -76,7 +77,7 @@ class SleepBudget:
         if self._since is not None and self._max_usd and not self.is_exhausted:
             worst = self._worst_case_cost(model, request)
             if worst and self._spent(self._since) + worst > self._max_usd:
-                most = f"${self._max_usd:.2f} a sleep (sleep.max_usd)"
+                most = f"{format_usd(self._max_usd)} a sleep (sleep.max_usd)"
                 self.exhausted_reason = f"{most} were used up; the rules did the rest"
         self.calls += not self.is_exhausted
         return not self.is_exhausted

@@ -25,6 +25,7 @@ from sleep.compaction.validate import MAX_RESTS, RESTORED_HEADING, find_named_va
 from sleep.compaction.values import SummaryInput, SummaryTier
 from sleep.rules.extract_statements import extract_statements
 from sleep.rules.pattern_files import load_pattern
+from sleep.rules.sentences import is_within_sentence
 
 Count = Callable[[str], int]
 
@@ -45,6 +46,7 @@ _LONGEST = 300
 _SHORTEST_WORDS = 3
 _SHORTEST_CHARACTERS = 6
 _LOOKED_AT = 6_000
+_LOOKED_BACK = 12  # characters: more than any abbreviation has
 _OF_ROLE = {"user": 1.5, "assistant": 1.0}
 _OF_NAME, _OF_STATEMENT, _OF_RARE_WORDS = 0.5, 1.5, 0.5
 _MOST_NAMED = 6
@@ -118,12 +120,24 @@ def _sentences(rows: tuple[Message, ...]) -> Iterator[_ScoredSentence]:
         content = _CODE.sub("\n", replace_unsendable(original_words(row)[:_LOOKED_AT]))
         if row.role == "assistant":
             content = _REMARK.sub("", content)
-        for place, match in enumerate(_SENTENCE.finditer(content)):
-            text = _LISTED.sub("", " ".join(match[0].split()))
+        for place, sentence in enumerate(_split(content)):
+            text = _LISTED.sub("", " ".join(sentence.split()))
             if not _says_something(text) or text.casefold() in seen or text == RESTORED_HEADING:
                 continue
             seen.add(text.casefold())
             yield _ScoredSentence(row, index, place, shorten(text, _LONGEST))
+
+
+def _split(content: str) -> Iterator[str]:
+    """Sentences as they were written; the full stop of "Dr." ends none."""
+    begun, end = "", 0
+    for match in _SENTENCE.finditer(content):
+        if begun and not (match.start() == end and is_within_sentence(begun[-_LOOKED_BACK:], match[0].lstrip()[:3])):
+            yield begun
+            begun = ""
+        begun, end = begun + match[0], match.end()
+    if begun:
+        yield begun
 
 
 def _says_something(text: str) -> bool:

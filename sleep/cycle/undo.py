@@ -18,6 +18,7 @@ from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.memories import ChangePlan, SleepReport, UndoableEdit
 from assistant.core.memory_api import ConsolidationsPort, Memories, MemoryFilesPort
+from assistant.core.sessions import session_name
 from assistant.core.store_ports import Conversation, Journal
 from sleep.cycle.change_plan import separate_change
 from sleep.cycle.consolidate import ConsolidationPhase
@@ -143,11 +144,13 @@ class SleepUndo:
             try:
                 chain = self.conversation.plan_uncompact(session, min(standing)).checkpoint_ids
                 if set(chain) - set(ids):
-                    left.append(f"{session}: it was compacted again since; undo that first with `/compact --undo`")
+                    left.append(
+                        f"{session_name(session)}: it was compacted again since; undo that first with `/compact --undo`"
+                    )
                     continue
                 await self.undo_compaction(session, min(standing))
             except AssistantError as error:
-                left.append(f"{session}: {error}")
+                left.append(f"{session_name(session)}: {error}")
                 continue
             yield session
 

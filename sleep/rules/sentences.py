@@ -140,7 +140,7 @@ def _spans(own: str) -> Iterator[tuple[int, int]]:
     start = _skipped(own, 0)
     for match in _BREAK.finditer(own):
         preceding = own[max(start, match.start() - _LOOKED_BACK) : match.start()]
-        if "\n" not in match[0] and _is_inside(preceding, own[match.end() : match.end() + 3]):
+        if "\n" not in match[0] and is_within_sentence(preceding, own[match.end() : match.end() + 3]):
             continue
         # Closing quotation marks belong to the sentence they close.
         end = match.end() - (len(match[0]) - len(match[0].rstrip()))
@@ -151,7 +151,9 @@ def _spans(own: str) -> Iterator[tuple[int, int]]:
         yield start, len(own)
 
 
-def _is_inside(preceding: str, following: str) -> bool:
+def is_within_sentence(preceding: str, following: str) -> bool:
+    """Whether a full stop at the end of `preceding` ends no sentence, as in "Dr. Lund" or "am 4. Mai". The last dozen
+    characters before it are enough, and the first few after the blank."""
     if _ABBREVIATION.search(preceding):
         return True
     return bool(_NUMBER.search(preceding) and _GOES_ON.match(following))

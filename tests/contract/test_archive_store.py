@@ -285,7 +285,7 @@ def test_what_was_never_archived_is_told_as_such(home: StoreHome) -> None:
     home.chat(1)
     archive = open_archive(home)
     for ask in (archive.read_records, archive.verify):
-        with pytest.raises(UsageError, match="Generation 1 of 'main' is not archived"):
+        with pytest.raises(UsageError, match="main 1 is not archived"):
             ask("main", 1)
     archive.remove("main", 1)
 

@@ -221,6 +221,7 @@ async def test_a_stream_that_breaks_is_a_network_fault_with_what_was_heard(
     assert isinstance(said.error, StreamBroken)
     assert said.error.partial == said.text == "half an ans"
     assert said.error.usage.prompt > 0
+    assert "chunked" not in str(said.error)
 
 
 async def test_silence_before_the_first_byte_ends_the_call(impatient_model: Remote, server: StrictServer) -> None:
@@ -241,6 +242,7 @@ async def test_nobody_there_is_a_network_fault_and_limits_are_careful(make: Make
         model = make(gone, PATIENT_SECONDS)
     said = await call_model(model)
     assert said.kind == "network"
+    assert str(said.error).endswith("cannot be reached: nothing answers there (connection refused)")
     limits = await model.limits()
     assert limits.source == "default"
     assert 0 < limits.max_output < limits.window

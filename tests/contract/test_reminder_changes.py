@@ -36,9 +36,7 @@ async def change(
 
 async def test_a_reminder_is_moved_and_comes_at_its_new_time_alone(home: AgendaHome) -> None:
     job = await home.remind("call mum", "tomorrow at 9")
-    assert await change(home, job, when="tomorrow at 15:00") == (
-        "1 call mum: Saturday 2026-11-21 15:00 (Europe/Berlin)"
-    )
+    assert await change(home, job, when="tomorrow at 15:00") == ("1 call mum: Saturday 2026-11-21 15:00")
     assert await home.fire_after(hours=24) == 0
     assert await home.fire_after(hours=4) == 1
     assert home.pending_bodies() == ["Reminder: call mum"]
@@ -49,7 +47,7 @@ async def test_a_reminder_that_came_is_snoozed(home: AgendaHome) -> None:
     await home.fire_after(minutes=5)
     ((recent, came_at),) = home.agenda.list_recent("owner", home.now - timedelta(hours=1), limit=5)
     assert (recent.id, came_at) == (job.id, home.now)
-    assert await change(home, job, when="in 10 minutes") == "1 tea: Friday 2026-11-20 11:15 (Europe/Berlin)"
+    assert await change(home, job, when="in 10 minutes") == "1 tea: Friday 2026-11-20 11:15"
     assert await home.fire_after(minutes=10) == 1
     assert home.pending_bodies() == ["Reminder: tea"] * 2
 
@@ -73,7 +71,7 @@ async def test_it_repeats_from_the_time_that_it_has_and_comes_once_again(home: A
     assert (await change(home, job, repeat="every day at 7:00", key="d")).startswith(
         "1 bins: every day: Saturday 2026-11-21 07:00"
     )
-    assert await change(home, job, repeat="once", key="e") == "1 bins: Saturday 2026-11-21 07:00 (Europe/Berlin)"
+    assert await change(home, job, repeat="once", key="e") == "1 bins: Saturday 2026-11-21 07:00"
 
 
 async def test_another_hour_of_one_that_repeats_holds_from_then_on(home: AgendaHome) -> None:
@@ -108,7 +106,7 @@ async def test_one_of_several_days_is_not_moved_to_a_day_that_its_rule_has_not(h
 
 async def test_one_that_repeats_is_snoozed_by_another_that_comes_once(home: AgendaHome) -> None:
     job = await home.remind("stretch", "", repeat="every day at 9")
-    assert await change(home, job, when="in 20 minutes") == "2 stretch: Friday 2026-11-20 11:20 (Europe/Berlin)"
+    assert await change(home, job, when="in 20 minutes") == "2 stretch: Friday 2026-11-20 11:20"
     assert [waiting.id for waiting in home.agenda.list_reminders("owner")] == [2, 1]
 
 

@@ -161,7 +161,7 @@ def test_f43_the_owner_is_warned_once_at_80_percent_and_once_at_the_cap_over_res
     assert told(db) == [near]
     for _ in range(3):
         with pytest.raises(BudgetExceeded):
-            ledger_of(db).reserve(call(usd=5.0), NOW)
+            ledger_of(db).reserve(call("schedule", usd=5.0), NOW)
     assert len(told(db)) == 2
     too_little = (
         "The daily budget has too little left for a call: $8.30 of $10.00 is used. Nothing is lost. No call that"
@@ -186,7 +186,18 @@ def test_a_cap_that_refused_a_large_call_is_no_problem_once_a_call_was_made_agai
         assert budget_problems(ledger.budget_status(NOW), OSLO) == [problem.replace("$6.00", f"${_used(ledger)}")]
     spend(ledger, 1.0)
     assert budget_problems(ledger.budget_status(NOW), OSLO) == []
-    assert len(told(db)) == 1
+
+
+def test_a_refused_answer_to_the_owner_says_why_itself_and_no_notice_says_it_again(db: Database) -> None:
+    ledger = ledger_of(db, daily_usd=0.004)
+    for purpose in ("chat", "schedule"):
+        with pytest.raises(BudgetExceeded, match=r"\$0\.00 of \$0\.0040 is used, and this call may cost \$5\.00"):
+            ledger.reserve(call(purpose, usd=5.0), NOW)
+    assert told(db) == []
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(call(usd=5.0, session="peer:a:ann"), TOMORROW)
+    (notice,) = told(db)
+    assert notice.startswith("The daily budget has too little left for a call: $0.00 of $0.0040 is used.")
 
 
 def _used(ledger: Ledger) -> str:
@@ -250,7 +261,7 @@ def test_f43_a_raised_cap_holds_for_the_call_that_the_old_one_would_have_refused
     ledger.reserve(call(usd=0.5), NOW)
     assert looked == [1] and told(db) == []
     with pytest.raises(BudgetExceeded, match=r"of \$2\.00"):
-        ledger.reserve(call(usd=5.0), NOW)
+        ledger.reserve(call("schedule", usd=5.0), NOW)
     assert len(told(db)) == 1
 
 

@@ -175,9 +175,9 @@ def test_nothing_is_brought_back_while_somebody_serves_the_home(home: ArchivedHo
         (("show", "nobody"), "Nothing of 'nobody' is archived"),
         (("show", "main", "7"), "main 7 is not archived"),
         (("verify", "nobody"), "Nothing of 'nobody' is archived"),
-        (("restore", "main", "7"), "Generation 7 of 'main' is not archived"),
+        (("restore", "main", "7"), "main 7 is not archived"),
         (("search", " "), "nothing in that but blanks"),
-        (("search", "x", "--session", "nobody"), "There is no conversation 'thread:nobody'"),
+        (("search", "x", "--session", "nobody"), "There is no conversation 'nobody'"),
     ],
 )
 def test_what_is_not_there_is_told_in_a_line(home: ArchivedHome, arguments: tuple[str, ...], says: str) -> None:

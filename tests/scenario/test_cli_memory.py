@@ -157,7 +157,7 @@ def test_counts_are_told_with_where_memories_lie(home: FilledHome) -> None:
 
 def test_f33_memories_of_another_scope_are_shown_for_its_session_alone(home: FilledHome) -> None:
     assert [one["text"] for one in rows(home, "memory", "list", "--session", GUEST)] == ["The guest owes money."]
-    assert "no conversation 'thread:nobody'" in one_line_error(
+    assert "no conversation 'nobody'" in one_line_error(
         run_in_process(home.path, "memory", "list", "--session", "nobody")
     )
     assert "There is no" in one_line_error(run_in_process(home.path, "memory", "show", home.theirs.reference))

@@ -119,6 +119,15 @@ def test_where_nothing_was_said_yet_a_command_says_so_and_has_not_failed(line: s
     assert (done.returncode, done.out.strip()) == (0, said), done.err
 
 
+def test_a_log_without_messages_says_so_beside_what_a_program_reads(begun: Path) -> None:
+    asked = [run_in_process(begun, "log", *words) for words in ((), ("--grep", "boat"), ("--json",))]
+    assert [(done.out, done.err) for done in asked] == [
+        ("", "Nothing was said yet. Begin with `assistant chat`.\n"),
+        ("", "No message has 'boat'.\n"),
+        ("", ""),
+    ]
+
+
 def test_what_is_named_and_is_not_there_is_an_error(begun: Path, tmp_path: Path) -> None:
     for line in ("sessions show trip", "reset --session thread:trip", "todo done 7", "memory show 1a2b3c4d"):
         assert run_in_process(begun, *line.split()).returncode == 2, line

@@ -105,12 +105,12 @@ def test_a_thread_is_talked_in_reset_and_taken_up_on_a_command_line(tmp_path: Pa
     home = tmp_path / "home"
     assert run_assistant(home, "chat", "--session", "Trip", "-m", "We fly to Rome in May.").returncode == 0
     done = run_in_process(home, "reset", "trip", "--yes")
-    assert done.returncode == 0 and "thread:trip begins a new conversation (number 2)" in done.out
+    assert done.returncode == 0 and "trip begins a new conversation (number 2)" in done.out
     assert (home / "archive" / "thread%3Atrip" / "1.jsonl.gz").stat().st_size > 0
     assert "continues number 1" in run_in_process(home, "sessions", "resume", "trip").out
     assert [one["generation"] for one in rows(home, "sessions")] == [3, 2, 1]
     assert run_in_process(home, "verify").returncode == 0
-    assert run_in_process(home, "reset", "trip", "--cancel").out.strip() == "No reset of thread:trip is waiting."
+    assert run_in_process(home, "reset", "trip", "--cancel").out.strip() == "No reset of trip is waiting."
 
 
 def test_a_switch_holds_for_the_lines_that_follow_it_in_a_pipe(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ async def test_a_last_sleep_that_failed_is_told_in_one_line_until_one_goes_well(
         report = await it.app.sleep.scheduler.run_now("sleep")
         assert report is not None and report.state == "failed"
         (line,) = problems(it)
-        assert line.startswith("The last sleep: extract: main is read at the next sleep: ")
+        assert line.startswith("The last sleep: reading: main is read at the next sleep: ")
         assert line.endswith(" `/sleep` tries again.")
         by.script = ["<memories>\n</memories>"]
         again = await it.app.sleep.scheduler.run_now("manual")

@@ -28,7 +28,7 @@ def test_every_command_of_the_page_works(tmp_path: Path, monkeypatch: pytest.Mon
         done = run_in_process(home, *command)
         assert done.returncode == 0, (command, done.err)
     assert "We fly to Rome in May." in (tmp_path / "trip.md").read_text(encoding="utf-8")
-    assert "thread:trip" in run_in_process(home, "sessions").out
+    assert "trip 1" in run_in_process(home, "sessions").out
 
 
 def test_the_settings_that_the_page_names_are_there() -> None:

@@ -280,7 +280,7 @@ async def test_digits_that_name_nothing_are_words(home: ErasureHome, digits: str
 
 
 async def test_words_that_are_too_short_are_refused_with_how_short_and_the_ways_out(home: ErasureHome) -> None:
-    with pytest.raises(UsageError, match=r"Less than 4 letters or digits \(2 of .*longer phrase.*#17.*e12.*memory"):
+    with pytest.raises(UsageError, match=r"That is too short .* 4 letters .*\(2 of .*longer phrase.*#17.*e12.*memory"):
         await home.erasure.preview(ErasureRequest("owner", text="abc"))
 
 

@@ -168,7 +168,7 @@ def test_what_is_not_there_is_wrong_use_in_every_command(tmp_path: Path) -> None
         ("nonsense", "No such command 'nonsense'."),
         ("config nonsense in three words", "No such command 'nonsense'."),
         ("todo edit stamps", "'stamps' is not a number. `assistant todo` lists them with their numbers."),
-        ("todo done bread", "No to-do has the words 'bread'. Nothing was changed."),
+        ("todo done bread", "No to-do has the words 'bread'. Nothing was changed; `assistant todo` lists them."),
         ("sessions new trip", "'trip' is not a whole number."),
         ("sessions trip", "`assistant chat --session NAME` begins one, `assistant reset NAME` ends one."),
         ("log --limit many", "'many' is not a whole number."),

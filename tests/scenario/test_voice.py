@@ -79,7 +79,11 @@ async def test_over_the_budget_nothing_is_sent_and_the_person_is_told(tmp_path: 
         await send(running, voice_message())
         assert server.requests == []
         assert "[The voice message could not be turned into text:" in what_was_said(running)
-        assert any("I could not turn your voice message into text." in body for body in running.bridge.bodies)
+        (told,) = [body for body in running.bridge.bodies if "budget" in body]
+        assert told.startswith(
+            "I could not turn your voice message into text. The daily budget has too little left for"
+        )
+        assert told.endswith(" may cost $0.0008. The recording is kept; send another, or type it.")
         assert "It is a file." in running.bridge.bodies
 
 

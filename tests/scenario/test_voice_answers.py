@@ -82,6 +82,17 @@ async def test_what_could_not_be_spoken_is_told_and_its_text_was_sent(tmp_path: 
         assert server.key not in told
 
 
+async def test_an_answer_over_the_budget_is_not_spoken_and_that_is_told_once_without_a_retry(tmp_path: Path) -> None:
+    always = {"ASSISTANT_VOICE__SPEAK": "always", "ASSISTANT_BUDGET__DAILY_USD": "0.00001"}
+    async with StrictSpeech() as server, listening_app(tmp_path, server, "Hello.", **always) as running:
+        await send(running, owner_message("Hi.", external_id="t1"))
+        (told,) = [body for body in running.bridge.bodies if "budget" in body]
+        assert told.startswith(
+            "I could not speak my answer; it is above in writing. The daily budget has too little left"
+        )
+        assert "/retry" not in told and server.spoken == []
+
+
 async def test_what_was_spoken_is_forgotten_with_the_answer(tmp_path: Path) -> None:
     async with (
         StrictSpeech("What is the rent?") as server,

@@ -229,6 +229,7 @@ def test_a_shell_is_told_what_can_be_typed_there(typed: str, shell: str) -> None
     ("words", "meant"),
     [
         (["help"], ["--help"]),
+        (["help", "help"], ["--help"]),
         (["help", "remind"], ["remind", "--help"]),
         (["help", "remind", "add"], ["remind", "add", "--help"]),
         (["--debug", "help", "usage"], ["--debug", "usage", "--help"]),

@@ -38,6 +38,15 @@ def test_each_line_is_word_for_word_with_the_message_and_its_day() -> None:
     ]
 
 
+def test_the_full_stop_of_an_abbreviation_ends_no_line() -> None:
+    told = "Actually, my dentist is now Dr. Berg in Parkgata 4."
+    rows = alternating_messages(f"Good morning to you. {told}", "Noted.", "Am 4. Mai kommt Frau Dr. Weiß.")
+    assert lines_of(rows) == [
+        f"- #1 2026-03-04 user: {told}",
+        "- #3 2026-03-04 user: Am 4. Mai kommt Frau Dr. Weiß.",
+    ]
+
+
 def test_what_the_program_says_of_itself_in_an_answer_is_no_part_of_a_summary() -> None:
     answer = f"Noted.\n\n{INTRODUCTION}"
     assert lines_of(alternating_messages(TOLD, answer)) == [f"- #1 2026-03-04 user: {TOLD}"]

@@ -42,6 +42,10 @@ async def test_a_port_where_nothing_listens_is_said_the_same_by_every_library() 
         (OSError(101, "Network is unreachable"), "Network is unreachable"),
         (httpx2.RemoteProtocolError("Server disconnected."), "Server disconnected"),
         (httpx2.ReadError(""), "the connection broke"),
+        (
+            httpx2.RemoteProtocolError("peer closed connection without ... message body (incomplete chunked read)"),
+            "the connection broke",
+        ),
     ],
 )
 def test_other_reasons_have_words_too(error: Exception, words: str) -> None:

@@ -79,6 +79,14 @@ def test_the_sentence_or_line_with_the_words_goes(text: str, left: str) -> None:
     assert PhraseMatcher(["tiger blue"]).remove_from_text(text).strip(" ") == left
 
 
+def test_what_is_shown_of_a_text_begins_and_ends_with_whole_words() -> None:
+    text = "- #5 2026-11-30 user: I am allergic. The wifi password is Hunter2. Our boat is called Havgasse, and moored."
+    assert PhraseMatcher(["wifi password"]).excerpt(text) == (
+        "user: I am allergic. The wifi password is Hunter2. Our boat is"
+    )
+    assert PhraseMatcher(["boat"]).excerpt("My boat.") == "My boat."
+
+
 def test_texts_in_json_lose_them_and_keep_their_form() -> None:
     value = {"a": ["tiger blue", "x"], "b": "It is. tiger blue", "tiger blue": 1, "c": [7, "tiger blue"], "d": None}
     left = {"a": ["x"], "b": "It is.", "c": [7, "[gone]"], "d": None}

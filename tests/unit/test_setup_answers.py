@@ -10,6 +10,7 @@ from assistant.cli.setup.answers import (
     read_clock_answer,
     read_dollars_answer,
     read_manner_answer,
+    read_model_answer,
     read_name_answer,
     read_zone_answer,
 )
@@ -138,12 +139,25 @@ def test_a_manner_is_what_it_says_and_no_thanks_is_none() -> None:
         ("http://localhost:11434/", "http://localhost:11434/v1"),
         ("https://api.example.org/openai", "https://api.example.org/openai"),
         ("claude", "claude"),
-        ("sk-1234", "sk-1234"),
         ("", ""),
     ],
 )
 def test_an_address_is_understood_without_what_every_address_has(typed: str, address: str) -> None:
     assert read_address_answer(typed) == address
+
+
+@pytest.mark.parametrize("typed", ["sk-proj-1234", "sk-ant-1234"])
+def test_a_key_is_neither_an_address_nor_a_model_and_is_not_repeated(typed: str) -> None:
+    for read in (read_address_answer, read_model_answer):
+        with pytest.raises(UsageError, match="looks like a key") as refused:
+            read(typed)
+        assert typed not in str(refused.value)
+
+
+def test_a_yes_is_no_model() -> None:
+    assert read_model_answer("qwen3") == "qwen3" and read_model_answer("") == ""
+    with pytest.raises(UsageError, match="name of a model"):
+        read_model_answer("yep")
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,13 @@ def test_whatever_went_wrong_is_told(key: str) -> None:
     assert say(only("extract", **{key: "no route to host"})).splitlines()[-1] == "- ! reading: no route to host"
 
 
+def test_one_reason_of_several_phases_is_one_line_and_not_called_well() -> None:
+    phases = {name: {"state": "done", "budget": "The budget is used up"} for name in ("extract", "score")}
+    told = say(replace(NIGHT, phases=phases)).splitlines()
+    assert told[0].endswith(": done, in part by rules, without a model.")
+    assert told[-1] == "- ! reading, weighing: The budget is used up"
+
+
 def test_of_one_secret_and_of_two_it_is_told_how_to_see_them() -> None:
     assert "It is remembered; ask for it by its name" in say(only("curate", secrets=1))
     assert "They are remembered; ask for them by their names" in say(only("curate", secrets=2))

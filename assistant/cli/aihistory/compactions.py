@@ -27,6 +27,7 @@ from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, UsageError
 from assistant.core.messages import media_to_json
 from assistant.core.records import LogRecord
+from assistant.core.sessions import session_name
 from assistant.core.store_ports import Conversation
 from assistant.core.text import pluralize
 from assistant.wire.services import build_command_stores
@@ -69,7 +70,7 @@ def find_checkpoint(
     for checkpoint in select_checkpoints(conversation, zone, since, session):
         if checkpoint.id == checkpoint_id:
             return checkpoint
-    where = f" of {session!r}" if session else ""
+    where = f" of {session_name(session)!r}" if session else ""
     when = f" since {parse_moment(since, zone):%Y-%m-%d %H:%M}" if since else ""
     raise UsageError(f"There is no compaction {checkpoint_id}{where}{when}. `aihistory` lists the compactions.")
 
@@ -89,7 +90,7 @@ def parse_moment(text: str, zone: tzinfo) -> datetime:
 
 def _render_list(checkpoints: Sequence[Checkpoint], zone: tzinfo) -> str:
     lines = [
-        f"- #{it.id} {it.session}, {format_local_time(it.created_at, zone)}: "
+        f"- #{it.id} {session_name(it.session)}, {format_local_time(it.created_at, zone)}: "
         f"{pluralize(it.messages_compressed, 'message')}, {_tokens(it)}, {describe_tier(it.tier)}, {it.trigger}, "
         f"{describe_state(it.state)}, {format_dollars(it.cost_usd)}"
         for it in checkpoints

@@ -34,6 +34,7 @@ from assistant.cli.shell import run_in_shell
 from assistant.commands.table import CommandGroup
 from assistant.core.checkpoints import Checkpoint, describe_tier
 from assistant.core.dataclass import dataclass
+from assistant.core.sessions import session_name
 from assistant.core.text import pluralize
 
 
@@ -169,10 +170,11 @@ def draw_pressure_chart(checkpoints: Sequence[Checkpoint], zone: ZoneInfo, width
     moments = [it.created_at.astimezone(zone) for it in teeth]
     pairs = [it.key_facts.get("pressure") for it in teeth]
     drops = [(100 * float(it[0]), 100 * float(it[1])) for it in pairs if isinstance(it, list) and len(it) == 2]
+    name = session_name(session)
     if len(drops) == len(teeth):
-        title = f"Context of {session}, in % of the room, at its last {pluralize(len(teeth), 'compaction')}"
+        title = f"Context of {name}, in % of the room, at its last {pluralize(len(teeth), 'compaction')}"
         return f"{title}\n{_plot(moments, drops, width, '%', 100.0)}"
-    title = f"What was compacted of {session}, in tokens, at its last {pluralize(len(teeth), 'compaction')}"
+    title = f"What was compacted of {name}, in tokens, at its last {pluralize(len(teeth), 'compaction')}"
     sizes = [(float(it.original_tokens), float(it.compressed_tokens)) for it in teeth]
     return f"{title}\n{_plot(moments, sizes, width, 'tokens', 1.0)}"
 

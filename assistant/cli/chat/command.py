@@ -264,6 +264,8 @@ class Printer:
             print_remark(rewrite_for_shell(f"Error: {result['error']}"))
         elif result["fallback_reason"]:
             said = any(words in notice for words in _FALLBACK_NOTICES for notice in result["notices"])
+            # What is under the answer, as of a budget that is used up, is not said beside it again.
+            said |= result["fallback_reason"].partition(": ")[2].rstrip(".") in result["reply"]
             if not said and not self._knows_fallback:
                 print_remark(result["fallback_reason"])
         self.warned_that_nothing_runs |= warns_that_nothing_runs(result["reply"] or "")

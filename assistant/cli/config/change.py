@@ -15,7 +15,7 @@ import click
 from pydantic import SecretStr
 
 from assistant.cli.lazy import DefaultGroup
-from assistant.cli.output import is_utf8, json_result, print_remark, print_text
+from assistant.cli.output import is_utf8, json_result, print_prose, print_remark, print_text
 from assistant.cli.setup.answers import read_setting_answer
 from assistant.commands.completion import complete_names
 from assistant.core.dataclass import dataclass
@@ -224,9 +224,16 @@ def check_answer(home: Home, key: str, answer: str) -> str:
 
 
 def settings_refusal(home: Home, key: str, problems: Iterable[str]) -> UsageError:
-    """What the settings refuse of an answer for `key`. config.toml is named only where the value is in it already."""
-    place = f"{home.config}: "
-    return UsageError("\n".join(it.removeprefix(place) if it.startswith(f"{place}`{key}` ") else it for it in problems))
+    """What the settings refuse of an answer for `key`, in words for who was asked a question and knows no setting.
+    config.toml is named only where the value is in it already."""
+    place = f"{home.config}: `{key}` is "
+    told = (_refused_answer(it.removeprefix(place)) if it.startswith(place) else it for it in problems)
+    return UsageError("\n".join(told))
+
+
+def _refused_answer(text: str) -> str:
+    """No answer at all is none of the possible ones: it takes what the question offers."""
+    return text.replace("; allowed: ", " does not fit here: it takes ", 1).replace(', or ""', "", 1)
 
 
 # ------------------------------------------------------------------------------------------------------------- secrets
@@ -323,7 +330,7 @@ def store_secret(home: Home, name: str, value: str, *, in_file: bool = False) ->
             "Nothing was changed; `assistant web token --new` makes one."
         )
     place = HomeSecretStore(home.secrets).put(name, value, in_file=in_file)
-    print_text(f"{name} is {_PLACES[place]}.")
+    print_prose(f"{name} is {_PLACES[place]}.")
     try:
         winner = _origin(load_settings(home), name)
     except SettingsError as error:

@@ -29,6 +29,7 @@ _AMOUNT = lazy_regex(
 )
 _NO_LIMIT = ("no limit", "unlimited", "none", "no cap", "no", "off")
 _OTHER_MONEY = lazy_regex(r"[€£¥₹]|\b(?:eur|euros?|gbp|pounds?|chf|franken|yen)\b")
+_KEY_BEGINNING = "sk-"  # of Anthropic's, OpenAI's and many servers' keys
 _INTRODUCTION = lazy_regex(
     r"(?:hi|hello|hallo|hey)?[,!. ]*(?:my name is|my name's|i am|i'm|i’m|im|call me|it's|it’s|mein name ist|"
     r"ich hei(?:ß|ss)e|ich bin|je m['’]appelle|je suis|me llamo|soy)\s++(?P<name>.+)",
@@ -120,8 +121,20 @@ def read_manner_answer(text: str) -> str:
     return "" if _wants_nothing(text) else text
 
 
+def read_model_answer(text: str) -> str:
+    """The name of a model. Raises `UsageError` for a yes or no, or a key."""
+    if _is_yes(text) or _wants_nothing(text):
+        raise UsageError("Type the name of a model; Enter takes what is in brackets, - skips this step.")
+    if text.startswith(_KEY_BEGINNING):
+        raise UsageError("That looks like a key, which was asked for before. Type the name of a model.")
+    return text
+
+
 def read_address_answer(text: str) -> str:
-    """The address of a server, of which "localhost:11434" is enough: with what every address of this kind has."""
+    """The address of a server, of which "localhost:11434" is enough: with what every address of this kind has. Raises
+    `UsageError` for a key, which no refusal may show."""
+    if text.startswith(_KEY_BEGINNING):
+        raise UsageError("That looks like a key, which is asked for next. Enter takes the address in brackets.")
     address = f"http://{text}" if _is_host(text) else text
     parts = urlsplit(address)
     return f"{address.rstrip('/')}/v1" if parts.scheme in ("http", "https") and parts.path in ("", "/") else address

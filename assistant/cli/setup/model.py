@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from assistant.cli.config.change import change_config_file, check_answer, print_changes, store_secret
 from assistant.cli.output import clean_line, print_prose
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
-from assistant.cli.setup.answers import read_address_answer
+from assistant.cli.setup.answers import read_address_answer, read_model_answer
 from assistant.context.tokens import openai_encoding
 from assistant.core.calendar import utc_now
 from assistant.core.dataclass import dataclass
@@ -115,7 +115,8 @@ def _ask_answers(home: Home, settings: Settings) -> ModelAnswers:
     is_same_kind = settings.provider == provider and is_own_server == (choice == "local")
     current = settings.values.model.name if is_same_kind else ""
     default = current or DEFAULT_MODEL_NAMES.get(provider, "") or (_OPENAI_MODEL if is_hosted else "")
-    name = prompt_until_valid("Which model?", default, str, shown=default or "the first one that the server lists")
+    shown = default or "the first one that the server lists"
+    name = prompt_until_valid("Which model?", default, read_model_answer, shown=shown)
     return ModelAnswers(provider, name, url, key)
 
 

@@ -32,7 +32,7 @@ from assistant.models.offline.matching import (
 
 CANNOT = (
     "I can't do that in offline mode: it needs a language model or something else that I can't reach. Your message is "
-    "kept. Connect a model with `assistant setup model`, then ask again."
+    "kept; ask again when a language model answers (`assistant setup model` connects one)."
 )
 NOTHING_FITS = "I can't do that: no reminder and no to-do that you have fits these words"
 MOMENT = "%Y-%m-%d %H:%M"

@@ -23,6 +23,7 @@ from assistant.core.archives import ArchiveEntry, ArchiveNotes, ObjectStore, Sto
 from assistant.core.errors import ArchiveMissing, ArchiveUnavailable, CorruptStore, UsageError
 from assistant.core.messages import LogByteRange
 from assistant.core.records import IntegrityProblem, LogRecord
+from assistant.core.sessions import session_name
 from assistant.store.archive.format import (
     ArchiveCheck,
     ArchiveHeader,
@@ -271,7 +272,7 @@ class StoredArchive:
         url = self.object_store.url_of(next(_object_names(session, generation)))
         if generation < 1 or not self.object_store.exists(url):
             raise UsageError(
-                f"Generation {generation} of {session!r} is not archived. Nothing was changed; `assistant archive list`"
+                f"{session_name(session)} {generation} is not archived. Nothing was changed; `assistant archive list`"
                 " shows what is."
             )
         return url

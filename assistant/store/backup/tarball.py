@@ -219,7 +219,9 @@ def _copy(member: tarfile.TarInfo, source: IO[bytes], target: Path | None, throt
 
 
 def _reason(error: Exception) -> str:
-    # The error message of gzip for an invalid header quotes its bytes.
+    # The error message of gzip for an invalid header quotes its bytes, and that of a cut file speaks of its format.
+    if isinstance(error, EOFError):
+        return "it ends too early"
     return "it is not compressed with gzip" if isinstance(error, gzip.BadGzipFile) else str(error)
 
 

@@ -151,10 +151,14 @@ class StoredJournal:
         with self._db.write() as db:
             db.update_rows("sleep_cycles", {"id": report.id}, **columns)
 
-    def list_cycles(self, *, limit: int = 10, other_process_may_sleep: bool = False) -> list[SleepReport]:
+    def list_cycles(
+        self, *, limit: int = 10, other_process_may_sleep: bool = False, sleeps_only: bool = False
+    ) -> list[SleepReport]:
         """Return cycles, newest first; see `Journal.list_cycles`. A running cycle not begun by this process was
         interrupted by a crash."""
-        reports = self._db.read_all(_read_report, "SELECT * FROM sleep_cycles ORDER BY id DESC LIMIT ?", (limit,))
+        chosen = "WHERE trigger <> 'phase' " if sleeps_only else ""
+        sql = f"SELECT * FROM sleep_cycles {chosen}ORDER BY id DESC LIMIT ?"
+        reports = self._db.read_all(_read_report, sql, (limit,))
         return [
             replace(report, state="interrupted")
             if report.state == "running" and report.id not in self._begun and not other_process_may_sleep

@@ -218,9 +218,9 @@ class ErasureFinder(ErasureSources):
     def _plan_text(self, request: ErasureRequest) -> ErasurePlan:
         if not is_searchable_phrase(request.text):
             raise UsageError(
-                f"Less than {MIN_LETTERS} letters or digits ({MIN_SPACELESS_LETTERS} of Chinese, Japanese or Thai) are "
-                "too short to be looked for everywhere. Nothing was changed; give a longer phrase, or name what has it:"
-                " #17 (a message), e12 (a journal entry), or a memory's id."
+                f"That is too short to be looked for everywhere: it takes {MIN_LETTERS} letters or digits "
+                f"({MIN_SPACELESS_LETTERS} of Chinese, Japanese or Thai). Nothing was changed; give a longer phrase, "
+                "or name what has it: #17 (a message), e12 (a journal entry), or a memory's id."
             )
         wording = PhraseMatcher([request.text])
         found = [

@@ -27,6 +27,7 @@ from assistant.core.budget import (
     exceeds_cap,
     first_exceeded_cap,
     forecast_spend,
+    format_usd,
 )
 from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked
 from assistant.core.messages import Usage
@@ -214,7 +215,7 @@ class Ledger:
     def _check(self, cost: PeriodSpend, call: ModelCall, now: datetime) -> None:
         """Raises `BudgetExceeded` if the worst case of a call exceeds the budget or its share."""
         periods, role = self._periods(now), _role_of_call(call.session)
-        amount = f"{cost.tokens:,} tokens" if call.usd is None else f"${cost.usd:.2f}"
+        amount = f"{cost.tokens:,} tokens" if call.usd is None else format_usd(cost.usd)
         if cap := first_exceeded_cap(self._caps(periods), cost.usd, cost.unpriced_tokens):
             text = _refusal_text(f"The {cap.name} budget", cap, cap.setting, role, amount)
             raise _CallRefused(text, CapNotice("reached", cap))
@@ -267,7 +268,11 @@ class Ledger:
                 if blocked is not None:
                     self._send_once(blocked, now)
             elif isinstance(error, _CallRefused):
-                self._send_once(error.notice, now)
+                if call.purpose not in BACKGROUND_PURPOSES and _role_of_call(call.session) == "owner":
+                    # The answer, or what comes instead of it, says why: once is enough.
+                    self.notices.mark(error.notice.name, now)
+                else:
+                    self._send_once(error.notice, now)
                 if isinstance(error.notice, CapNotice):
                     kind, unit = error.notice.kind, error.notice.cap.setting.rpartition("_")[2]
                     self._refusals.add(_refused_name(kind, f"*_{unit}:*"))

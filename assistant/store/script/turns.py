@@ -23,6 +23,7 @@ from assistant.core.checkpoints import Delegation, DelegationState, Pin, Request
 from assistant.core.errors import CorruptStore, StoreError, UsageError
 from assistant.core.messages import STOPPED_REPLY, ToolCall
 from assistant.core.records import FailedTurn, InboxItem, LogRecord, ToolRun, Turn, TurnState, is_from_schedule
+from assistant.core.sessions import session_name
 from assistant.store.database import Database, DatabaseStore
 from assistant.store.log.reader import LogFiles
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER, LOST_PLACEHOLDER, class_row, dump_json, json_safe
@@ -232,7 +233,8 @@ class UserRequests:
             exists = "SELECT 1 FROM requests WHERE message_id = ? AND session = ?"
             unknown = [f"#{message_id}" for message_id in ids if db.value(exists, (message_id, session)) is None]
             if unknown:
-                raise UsageError(f"{', '.join(unknown)}: {session!r} has no such request. Nothing was changed.")
+                where = f"{', '.join(unknown)} in {session_name(session)}"
+                raise UsageError(f"There is no request {where}. Nothing was changed; `/requests` lists them.")
             for message_id in ids:
                 db.execute(f"{_CLOSE} WHERE message_id = ? AND state <> ?", (state, *closing, message_id, state))
         by_id = f"{_SELECT_REQUESTS} WHERE r.message_id = ?"

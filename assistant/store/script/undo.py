@@ -23,6 +23,7 @@ from assistant.core.checkpoints import RestorePreview
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore, StaleView, UsageError
 from assistant.core.messages import Message
+from assistant.core.sessions import session_name
 from assistant.store.database import Database
 from assistant.store.log.reader import LogFiles
 from assistant.store.log.redact import redact_message
@@ -239,7 +240,8 @@ def _undo_chain(db: Database, session: Session, checkpoint_id: int | None) -> li
         return undoable[:last]
     row = find_checkpoint_row(db, checkpoint_id)
     if row is None or (row["session_id"], row["generation"]) != session.row_key:
-        raise UsageError(f"{session.key!r} has no compaction {checkpoint_id}. Nothing was changed.")
+        name = session_name(session.key)
+        raise UsageError(f"{name} has no compaction {checkpoint_id}. Nothing was changed; `aihistory` lists them.")
     if row["state"] in _NOTHING_TO_UNDO:
         why = _NOTHING_TO_UNDO[row["state"]]
         raise UsageError(f"Compaction {checkpoint_id} {why}, so there is nothing to undo. Nothing was changed.")

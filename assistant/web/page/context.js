@@ -33,7 +33,7 @@ function Of({ session }) {
         ["Model", report.model],
         ["Tokens", `${number(report.tokens)} of ${number(report.window_tokens)}`],
         ["Full", `${Math.round(report.pressure * 100)}%, room for the answer included`],
-        ["Next call", price === null ? "no price is known" : `${dollars(report.tokens * price)}, ${report.cached ? "read from the cache" : "written to the cache"}`],
+        ["Next call", price === null ? report.model === "offline" ? "nothing" : "no price is known" : `${dollars(report.tokens * price)}, ${report.cached ? "read from the cache" : "written to the cache"}`],
       ]} />
       <span class=${`bar ${report.pressure > 0.8 ? "full" : ""}`}><i ref=${(it) => it && (it.style.width = `${Math.min(100, report.pressure * 100)}%`)}></i></span>`}
     <p class="row"><${Run} class="" argv=${["compact"]} session=${session} then=${again} says>Compact now</${Run}></p>

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Literal
 
 from assistant.core.bridge_api import InboundMessage
-from assistant.core.errors import AssistantError
+from assistant.core.errors import AssistantError, BudgetExceeded
 from assistant.core.messages import ToolCall, Usage
 from assistant.core.model_api import ModelCall, ModelLimits, ModelRequest
 from assistant.core.notices import NoticeKind
@@ -145,6 +145,14 @@ async def _spend_most_of_the_day(it: ConformanceApp) -> None:
     call = ModelCall("chat", "anthropic", "claude-sonnet-5-5", 10, 10, 0.7999, "main", None)
     ledger = it.app.stores.ledger
     ledger.settle_reservation(ledger.reserve(call, it.clock()), Usage(10, 10, cost_usd=0.7999), it.clock())
+    await say(it, "pears")
+
+
+async def _background_asks_for_more_than_is_left(it: ConformanceApp) -> None:
+    await say(it, "apples")
+    with suppress(BudgetExceeded):
+        call = ModelCall("schedule", "anthropic", "claude-sonnet-5-5", 10, 10, 2.0, "main", None)
+        it.app.stores.ledger.reserve(call, it.clock())
     await say(it, "pears")
 
 
@@ -294,7 +302,9 @@ PROVOCATIONS: dict[NoticeKind, Provocation] = {
     NoticeKind.CAP_NEAR: Provocation(
         _spend_most_of_the_day, (ANSWER,) * 2, environ={"ASSISTANT_BUDGET__DAILY_USD": "1.0"}
     ),
-    NoticeKind.CAP_REACHED: Provocation(says("hello"), (ANSWER,), environ={"ASSISTANT_BUDGET__DAILY_USD": "0.0001"}),
+    NoticeKind.CAP_REACHED: Provocation(
+        _background_asks_for_more_than_is_left, (ANSWER,) * 2, environ={"ASSISTANT_BUDGET__DAILY_USD": "1.0"}
+    ),
     NoticeKind.BACKGROUND_SHARE_USED: Provocation(
         _sleep_in_an_outage, (ANSWER,) * 5, environ={"ASSISTANT_BUDGET__BACKGROUND_SHARE": "0.0001"}
     ),
