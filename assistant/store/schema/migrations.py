@@ -340,7 +340,7 @@ def add_passed_over(db: MigratedDatabase) -> None:
 
 
 @search_migrations(name="0004_vectors_apart_from_keys")
-def keep_vectors_apart_from_keys(db: Database) -> None:
+def keep_vectors_apart_from_keys(db: MigratedDatabase) -> None:
     """Keep vectors apart from their keys: in a table without row ids they stand between these, so that finding one of
     two million took some ten pages, and three quarters of the time."""
     db.execute("ALTER TABLE vectors RENAME TO former_vectors")
