@@ -45,7 +45,7 @@ def look(home: Path) -> Snapshot:
         "log": log,
         "said": sorted([r[2], r[3]] for rows in log.values() for r in rows if r[3] and not r[3].startswith("Error: ")),
         "files": pictures.files(home),
-        "notes of days": {note.name: note.read_text(encoding="utf-8") for note in home.glob("memory/*.md")},
+        "notes of days": pictures.noted(home),
         "verify": [f"{problem.kind} {problem.where}: {problem.text}" for problem in report.problems],
         "waiting to be read": [[info.key, info.unextracted] for info in read_late if info.unextracted],
         "model calls": len(witness.recorded("asked")),

@@ -168,6 +168,12 @@ def remembered(home: Path) -> dict[str, Any]:
     }
 
 
+def noted(home: Path) -> list[str]:
+    """What the notes of days say, without when: a life after a fault is an hour later."""
+    texts = [note.read_text(encoding="utf-8") for note in home.glob("memory/*.md")]
+    return sorted(line for text in texts for line in text.splitlines() if line.startswith("- "))
+
+
 def files(home: Path) -> list[list[str]]:
     """Every file and directory of the home with its permissions, SQLite's side files apart (they come and go)."""
     return [

@@ -128,9 +128,9 @@ def test_notices_that_waited_for_the_disk_may_come_as_one_message_whole_and_to_t
 def test_what_left_the_view_may_have_been_read_by_a_sleep_that_was_cut_off_and_no_other(
     slept: list[list[str]], holds: bool
 ) -> None:
-    unbroken = {"sleep cycles": [["phase", "done"], ["phase", "done"]], "notes of days": {"2026-03-01.md": "- It is."}}
+    unbroken = {"sleep cycles": [["phase", "done"], ["phase", "done"]], "notes of days": ["- It is."]}
     assert bool(TURN.problems(unbroken, unbroken | {"sleep cycles": slept}, Faults(errors=2))) is not holds
-    assert TURN.problems(unbroken, unbroken | {"sleep cycles": slept, "notes of days": {}}, Faults(errors=2))
+    assert TURN.problems(unbroken, unbroken | {"sleep cycles": slept, "notes of days": []}, Faults(errors=2))
 
 
 def test_shared_memory_that_grows_page_by_page_is_broken_at_its_first_page_alone() -> None:
