@@ -89,9 +89,12 @@ class TurnRecall:
     def begin(self, message: IncomingMessage, now: datetime) -> None:
         """Begin the search for a message that is about to be stored and answered."""
         self._begun = {session: search for session, search in self._begun.items() if search.is_recent()}
-        view = self._attempt(partial(self._conversation.load_view, message.session), message.session)
-        if view is not None:
+        try:
+            view = self._conversation.load_view(message.session)
             self._begun[message.session] = self._start(message, view, now)
+        # A disk that fails, or no thread to be had: the message is stored all the same, and its turn looks again.
+        except (StoreError, RuntimeError) as error:
+            log.error("nothing is looked up yet", session=message.session, error=str(error))
 
     async def recall(self, message: IncomingMessage, view: ContextView, now: datetime) -> list[str]:
         """Return the blocks of what is recalled for the first message of a turn."""

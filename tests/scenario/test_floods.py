@@ -180,6 +180,20 @@ async def test_what_a_message_recalls_is_looked_up_while_the_message_is_stored(
         assert len(threads) == 3
 
 
+async def test_a_message_is_stored_and_answered_where_no_thread_could_look_anything_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async with run_app(tmp_path, "ok") as it:
+        with monkeypatch.context() as patch:
+            patch.setattr(asyncio.get_running_loop(), "run_in_executor", refuse)
+            await it.app.runtime.accept(owner_message("Where is the boat?", external_id="asked"))
+        await it.wait_idle()
+        assert [item.outgoing.body for item in it.bridge.sent] == ["ok"]
+
+
 async def test_what_is_said_at_length_is_encoded_for_the_log_beside_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
