@@ -16,8 +16,9 @@ from assistant.search.scoring import NEIGHBOUR_REACH, NEIGHBOUR_WEIGHTS
 _K1 = 1.2
 _NEVER_COMMON = 50
 _NEWER = 1e-3
-# Units whose rough scores are weighed at once, which takes some 30 bytes of memory each.
-_WEIGHED_AT_ONCE = 1 << 18
+_NOT_PERMITTED = 0.5
+# Units whose rough scores are weighed at once. After the first of them few are better than the best so far.
+_WEIGHED_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +36,18 @@ def choose_candidates(
     """Return the numbers of the units to score exactly, in order; `vector` is that of the question, without the mean
     of all units."""
     rough = _rough_scores(index, limits, terms)
-    seeds = _weigh(rough, index, allowed, limits.seed_units)
+    seeds = _best_units(rough, index, allowed, limits.seed_units)
     if index.units.has_neighbours:
         reached = index.distinct(around_units(index, seeds))
         nearby = around_units(index, reached)
-        spread = NEIGHBOUR_WEIGHTS @ rough.take(nearby)
+        worth = rough.take(nearby)
+        if not allowed[reached].all():
+            worth *= np.where(allowed.take(nearby), np.float32(1), np.float32(_NOT_PERMITTED))
+        spread = NEIGHBOUR_WEIGHTS @ worth
     else:
         reached = np.sort(seeds)
         spread = rough[reached]
+    spread *= _newness(reached, index)
     spread[~allowed[reached]] = 0
     best = _largest(spread, limits.scored_units)
     most = limits.scored_sources if index.units.has_neighbours else limits.sources_alone
@@ -65,25 +70,33 @@ def _rough_scores(index: SearchIndex, limits: SearchLimits, terms: RoughTerms) -
     return terms.occurrences.sum_weights(worth[:, None] * (times / (times + np.float32(_K1))), index.count + 1)
 
 
-def _weigh(rough: Floats, index: SearchIndex, allowed: Bools, limit: int) -> Ints:
-    """Return the best units. Modifies `rough`: a unit that is not permitted may be next to one that is, in the same
-    scope; among equals the newer one is chosen."""
+def _best_units(rough: Floats, index: SearchIndex, allowed: Bools, limit: int) -> Ints:
+    """Return the best units: one that is not permitted may be next to one that is, in the same scope; among equals the
+    newer one is chosen."""
     kind = index.units.kinds[np.argmax(allowed)]
-    best = np.zeros(0, np.intp)
+    best, worth = np.zeros(0, np.intp), np.zeros(0, np.float32)
+    least = np.float32(0)
     for start in range(0, index.count, _WEIGHED_AT_ONCE):
-        # Of floats themselves it takes ten times as long.
-        touched = start + np.flatnonzero(rough[start : start + _WEIGHED_AT_ONCE] > 0)
-        kinds = index.units.kinds[touched]
-        worth = rough[touched]
+        # None is worth more than its rough score. Of floats themselves, instead of whether they are above, it takes ten
+        # times as long.
+        units = start + np.flatnonzero(rough[start : start + _WEIGHED_AT_ONCE] > least)
+        kinds = index.units.kinds[units]
+        more = rough[units] * _newness(units, index)
         if not (kinds == kind).all():
-            worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
-            worth[kinds >> ROLE_BITS != kind >> ROLE_BITS] = 0
-        elif not allowed[touched].all():
-            worth *= np.where(allowed[touched], np.float32(1), np.float32(0.5))
-        worth *= np.float32(1 - _NEWER) + (touched * (_NEWER / index.count)).astype(np.float32)
-        rough[touched] = worth
-        best = np.concatenate([best, touched[_largest(worth, limit)]])
-    return best[_largest(rough[best], limit)]
+            more[kinds >> ROLE_BITS != kind >> ROLE_BITS] = 0
+        if not (permitted := allowed[units]).all():
+            more[~permitted] *= np.float32(_NOT_PERMITTED)
+        best, worth = np.concatenate([best, units]), np.concatenate([worth, more])
+        largest = _largest(worth, limit)
+        best, worth = best[largest], worth[largest]
+        if len(best) == limit:
+            least = worth.min()
+    return best
+
+
+def _newness(units: Ints, index: SearchIndex) -> Floats:
+    newness: Floats = np.float32(1 - _NEWER) + (units * (_NEWER / index.count)).astype(np.float32)
+    return newness
 
 
 def around_units(index: SearchIndex, units: Ints) -> Ints:

@@ -193,9 +193,7 @@ class SearchEngine:
         if scope is None:
             return None
         roles = {self.index.name_number(f"role {role}") for role in where.roles}
-        allowed = np.zeros(self.index.count, bool)
-        for role in roles - {None}:
-            allowed |= self.index.units.kinds == kind_number(scope, role or 0)
+        allowed = self.index.units.mask_of_kinds([kind_number(scope, role) for role in roles if role is not None])
         stream = self.index.name_number(f"{where.scope}\n{where.stream}") or 0
 
         def is_meant(rows: UnitRows) -> Bools:

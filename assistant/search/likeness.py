@@ -57,11 +57,12 @@ def rank_apart(totals: Sequence[float], likeness: Floats) -> list[tuple[int, flo
     """Return the places of these scores, which fall, in a new order with new scores: what is like something that ranks
     before it loses as much as it is more than a bit like that, so that not all of the first say the same. None falls
     below the last."""
-    alike: dict[int, list[tuple[int, float]]] = {}
-    for one, other in np.argwhere(np.triu(likeness, 1) > _ALIKE).tolist():
-        loss = float(likeness[one, other]) - _ALIKE
-        alike.setdefault(one, []).append((other, loss))
-        alike.setdefault(other, []).append((one, loss))
+    alike: list[list[tuple[int, float]]] = [[] for _ in totals]
+    ones, others = np.nonzero(np.triu(likeness > _ALIKE, 1))
+    losses_of_pairs = (likeness[ones, others] - np.float32(_ALIKE)).tolist()
+    for one, other, loss in zip(ones.tolist(), others.tolist(), losses_of_pairs, strict=True):
+        alike[one].append((other, loss))
+        alike[other].append((one, loss))
     losses = [0.0] * len(totals)
     waiting = [(-total, place) for place, total in enumerate(totals)]  # a heap
     ranked = []
@@ -72,7 +73,7 @@ def rank_apart(totals: Sequence[float], likeness: Floats) -> list[tuple[int, flo
             heappush(waiting, (-total, place))
             continue
         ranked.append((place, total))
-        for other, loss in alike.get(place, ()):
+        for other, loss in alike[place]:
             losses[other] = max(losses[other], loss)
     return ranked
 

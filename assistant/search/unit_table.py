@@ -5,7 +5,7 @@ Those of a large collection are in files (`file_arrays`). Not thread-safe.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,17 @@ class UnitTable:
             rows = self.meta[start : start + _SEEN_AT_ONCE]
             held[start : start + len(rows)] = holds(rows)
             self._rows.release()
+        return held
+
+    def mask_of_kinds(self, kinds: Sequence[int]) -> NDArray[np.bool_]:
+        """Return for each unit whether it is of one of these kinds."""
+        held = np.zeros(self.count, bool)
+        # Some at a time stay in the processor's cache until they were compared with all.
+        for start in range(0, self.count, _SEEN_AT_ONCE):
+            some = self.kinds[start : start + _SEEN_AT_ONCE]
+            of_some = held[start : start + len(some)]
+            for kind in kinds:
+                of_some |= some == kind
         return held
 
     def release(self) -> None:

@@ -214,6 +214,10 @@ def test_a_question_of_common_words_takes_little_more_memory_than_where_they_sta
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 3 * len(words) * pages * page * POSTING_DTYPE.itemsize
+    asked = engine.prepare(" ".join(words), SearchFilter("owner", ["user"]))
+    assert asked is not None
+    # Among equals the newest are scored, besides those nearest in meaning.
+    assert np.count_nonzero(asked.candidates >= (pages - 1) * page) == SearchLimits().sources_alone
 
 
 def test_a_collection_grows_in_its_file(tmp_path: Path) -> None:
