@@ -28,6 +28,7 @@ from sleep.compaction.deps import BACKGROUND_TRIGGERS, ECONOMY_TRIGGERS, Compact
 from sleep.compaction.preview import CompactionPreview, PreviewDeps
 from sleep.compaction.run import CompactionRun, PreparedCompaction
 from sleep.compaction.values import CompactionRequest, CompactionResult
+from sleep.rules.sentence_cache import forget_sentences
 
 log = get_logger()
 
@@ -57,7 +58,10 @@ class Compactor:
             return outcome
 
     async def _compact(self, request: CompactionRequest) -> CompactionResult:
-        result = await self._carry_out(CompactionRun(self._deps, request), self._deps, request)
+        try:
+            result = await self._carry_out(CompactionRun(self._deps, request), self._deps, request)
+        finally:
+            forget_sentences()
         if result.checkpoints or result.before.ratio >= request.min_pressure:
             # A user waits during an emergency compaction, so log it at a higher level.
             level = logging.INFO if request.trigger in BACKGROUND_TRIGGERS else logging.WARNING
@@ -96,7 +100,10 @@ class Compactor:
         """Do everything but the commit, so that nobody has to wait for it later; returns whether there is something to
         commit. It stays valid while only new messages are added to the view. Raises `StoreError`."""
         async with self._in_background(request.session):
-            prepared = await CompactionRun(self._deps, request).prepare()
+            try:
+                prepared = await CompactionRun(self._deps, request).prepare()
+            finally:
+                forget_sentences()
             if prepared is None:
                 return False
             self._prepared[request.session] = prepared

@@ -47,6 +47,7 @@ from sleep.cycle.notes import NOTES_PHASE
 from sleep.cycle.phase import PhaseResult
 from sleep.cycle.validate import count_unlearned_statements
 from sleep.rules.classifier import score_importance
+from sleep.rules.sentence_cache import forget_sentences
 
 log = get_logger()
 
@@ -132,6 +133,7 @@ class SleepCycle:
         finally:
             if self.sleep_budget is not None:
                 self.sleep_budget.stop()
+            forget_sentences()
             if not ended:
                 self._note(replace(report, ended_at=self.clock(), state="interrupted"))
         failed = any(result["state"] == "failed" for result in report.phases.values())

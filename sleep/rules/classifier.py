@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache, lru_cache
+from functools import cache
 from typing import Literal
 
 from assistant.core.checkpoints import RequestKind
 from assistant.core.text import lazy_regex
 from sleep.rules.pattern_files import load_pattern, read_classifier, read_words
+from sleep.rules.sentence_cache import WITHIN_A_SENTENCE, cached_by_sentence
 from sleep.rules.sentences import Sentence, expand_shorthand, split_sentences
 
 _THING_CHANGED = load_pattern("signs", "thing_changed")
@@ -53,7 +54,7 @@ def find_signs(clause: str) -> list[str]:
     return names + [f"of {name}" for name in rules.word_classes if name in classes]
 
 
-@lru_cache(maxsize=4096)
+@cached_by_sentence(WITHIN_A_SENTENCE)
 def score_clause(clause: str) -> float:
     """Return the sum of the weights of a clause's signs; durable from `durable_threshold()` on."""
     rules = read_classifier()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 
 from assistant.core.dataclass import dataclass
@@ -21,6 +20,7 @@ from assistant.core.text import lazy_regex
 from sleep.rules.classifier import durable_threshold, mentions_entity, mentions_person, score_clause
 from sleep.rules.corrections import is_correction, is_explicit_correction
 from sleep.rules.pattern_files import load_pattern
+from sleep.rules.sentence_cache import IN_A_TEXT, WITHIN_A_SENTENCE, cached_by_sentence
 from sleep.rules.sentences import Sentence, expand_shorthand, split_sentences
 
 _OPENER = load_pattern("clauses", "opener")
@@ -68,7 +68,7 @@ def is_order(clause: str) -> bool:
     return bool(_ORDER.match(start))
 
 
-@lru_cache(maxsize=4096)
+@cached_by_sentence(WITHIN_A_SENTENCE)
 def is_standing_instruction(clause: str) -> bool:
     """Return whether it says how something should be done from now on."""
     start = strip_opening_words(expand_shorthand(clause))
@@ -82,7 +82,7 @@ def find_standing_wishes(text: str) -> list[str]:
     return [sentence.text for sentence in split_sentences(text) if _is_standing_wish(sentence)]
 
 
-@lru_cache(maxsize=4096)
+@cached_by_sentence(IN_A_TEXT)
 def _is_standing_wish(sentence: Sentence) -> bool:
     if sentence.is_question:
         return False

@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import lru_cache
 from typing import Literal
 
 from assistant.core.dataclass import dataclass
@@ -48,6 +47,7 @@ from sleep.rules.clauses import (
 from sleep.rules.corrections import announces_correction, correct_part, describes_change, is_correction
 from sleep.rules.pattern_files import load_pattern
 from sleep.rules.resolve_dates import append_dates
+from sleep.rules.sentence_cache import IN_A_TEXT, cached_by_sentence
 from sleep.rules.sentences import (
     Sentence,
     asks_to_keep,
@@ -194,7 +194,7 @@ def _of_one(first: ExtractedStatement, second: ExtractedStatement) -> ExtractedS
 
 
 # A compaction that is planned again, and the sleep after it, look at the same sentences.
-@lru_cache(maxsize=4096)
+@cached_by_sentence(IN_A_TEXT)
 def _statement_of_sentence(sentence: Sentence, announced: bool, noted: bool) -> ExtractedStatement | None:
     """`announced`: the sentence before announced a correction; `noted`: the assistant confirmed it."""
     own = sentence.own_text[:_LONGEST]

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex, search_in_windows
 from sleep.rules.pattern_files import load_pattern, read_words
+from sleep.rules.sentence_cache import WITHIN_A_SENTENCE, cached_by_sentence
 
 _ITS = load_pattern("sentences", "its")
 _ASKS_TO_KEEP = load_pattern("sentences", "asks_to_keep")
@@ -24,7 +25,7 @@ _TITLE_POINT = lazy_regex(r"\b(Dra?|Mrs?|Ms|Sra?|Mme|Prof)\. +(?=\w)", re.IGNORE
 _WERE = lazy_regex(r"^were(?= (?:\w+ing|not|all|both|at|in|on|with|from|off|moving)\b)", re.IGNORECASE)
 
 
-@lru_cache(maxsize=4096)
+@cached_by_sentence(WITHIN_A_SENTENCE)
 def expand_shorthand(text: str) -> str:
     """Return the text with abbreviations expanded."""
     words = read_words("shorthand")
@@ -88,7 +89,7 @@ class Sentence:
         return bool(_MARK.search(self.own_text))
 
 
-@lru_cache(maxsize=4096)
+@cached_by_sentence(WITHIN_A_SENTENCE)
 def _is_question(own_text: str) -> bool:
     bare = own_text.rstrip(".!。！… ")
     return bool(_MARK.search(own_text) or _ASKS.match(own_text) or _ASKS_CJK.search(bare))

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache
 
 from assistant.core.text import fold_text, lazy_regex
 from sleep.rules.pattern_files import load_pattern, read_words
+from sleep.rules.sentence_cache import WITHIN_A_SENTENCE, cached_by_sentence
 
 _LANGUAGES = ("de", "fr", "es")
 _TOKEN = lazy_regex(r"\b(?:[cdjlmnst]|qu)['’](?=\w)|\w+(?:-\w+)*", re.IGNORECASE)
@@ -70,7 +71,7 @@ def other_words(english: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if " " not in word))
 
 
-@lru_cache(maxsize=4096)
+@cached_by_sentence(WITHIN_A_SENTENCE)
 def to_english(text: str) -> str:
     """Translate the first 1,500 characters; an English text, or one in an unknown language, is returned unchanged."""
     language = _find_language(text)

@@ -1,0 +1,34 @@
+"""What the rules found in a sentence, kept while the same text is gone through again and again.
+
+A compaction asks each of these functions several times about each of some thousand sentences. Afterwards nobody asks
+about them any more, and what is kept of them takes five megabytes: whoever went through a long text forgets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+# Results to keep: of what a long text is gone through for again, and of what is only asked while one sentence is read.
+IN_A_TEXT, WITHIN_A_SENTENCE = 4096, 256
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_forget: list[Callable[[], None]] = []
+
+
+def cached_by_sentence(kept: int) -> Callable[[Function], Function]:
+    """Remember the last `kept` results of a function of a sentence or a clause, until `forget_sentences`."""
+
+    def remember(function: Function) -> Function:
+        cached = lru_cache(maxsize=kept)(function)
+        _forget.append(cached.cache_clear)
+        return cast(Function, cached)
+
+    return remember
+
+
+def forget_sentences() -> None:
+    """Free what is remembered. Harmless while another thread uses it."""
+    for forget in _forget:
+        forget()
