@@ -17,7 +17,7 @@ from assistant.agenda.catch_up import LatenessPolicy, build_manual_run
 from assistant.agenda.recurrence import describe_recurrence, move_rule, next_due, next_due_after
 from assistant.agenda.repeat_phrases import parse_schedule
 from assistant.agenda.time_phrases import counts_from_now, find_named_day
-from assistant.core.calendar import format_moment
+from assistant.core.calendar import format_moment, format_zone
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.jobs import (
@@ -256,7 +256,7 @@ class AgendaService:
         if job.due is None:
             return "never again"
         zone, lateness = self.zone, self._config.lateness
-        parts = [f"{format_moment(job.due.at, zone)} ({zone.key})"]
+        parts = [f"{format_moment(job.due.at, zone)} ({format_zone(zone)})"]
         following = next_due(job.spec, ZoneInfo(job.zone), job.due)
         for _ in range(_NEXT_SHOWN):
             if following is not None:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from assistant.core.calendar import format_moment
 from assistant.core.records import FailedTurn
-from assistant.core.sessions import MAIN_SESSION, session_role
+from assistant.core.sessions import MAIN_SESSION, session_name, session_role
 from assistant.core.text import pluralize
 from assistant.store.script.notices import StoredOutages
 from assistant.store.script.turns import UserRequests
@@ -38,5 +38,5 @@ def find_unanswered_problems(
 
 
 def _unanswered_line(turn: FailedTurn, zone: ZoneInfo) -> str:
-    where = "" if turn.session == MAIN_SESSION else f" in {turn.session}"
+    where = "" if turn.session == MAIN_SESSION else f" in {session_name(turn.session)}"
     return f"The last message{where} is not answered, since {format_moment(turn.ended_at, zone)}: {turn.error}"
