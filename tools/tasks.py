@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from assistant.core.calendar import format_local_time
+from assistant.core.calendar import format_local_time, format_zone
 from assistant.core.checkpoints import UserRequest
 from assistant.core.errors import ToolError
 from assistant.core.permissions import ALL_ROLES
@@ -91,6 +91,6 @@ def current_time_tool(zone: ZoneInfo) -> Tool:
     def current_time(context: ToolContext) -> str:
         """The date and time now, where the owner lives."""
         now = context.now.astimezone(zone)
-        return f"{now:%A %Y-%m-%d %H:%M} ({zone.key}, UTC{now:%z}, week {now.isocalendar().week})"
+        return f"{now:%A %Y-%m-%d %H:%M} ({format_zone(zone)}, UTC{now:%z}, week {now.isocalendar().week})"
 
     return current_time

@@ -223,7 +223,10 @@ def _slips(name: str) -> set[str]:
 
 def command_name(text: str) -> str:
     """The name of the command that was typed, in lower case, whether there is such a command or not; empty for a
-    message. A command begins with a slash and letters alone: "/etc/hosts" and "/ 2" are messages."""
+    message. A command begins with a slash and letters alone: "/etc/hosts" and "/ 2" are messages. A slash alone asks
+    which commands there are."""
+    if text.strip() in ("/", "/?"):
+        return "help"
     match = _COMMAND.match(text)
     return match["name"].lower() if match else ""
 

@@ -117,16 +117,6 @@ PART = (
     r"\b(?:ganz |in the |at |this |a la |in der |am |zum |ce |cet |de l'|du |l'|cette |le |por la |de la |a la |al |en la |esta |este |los |les )?"
     rf"(?:{'|'.join(_PARTS.values())})(?!\w)|\b(?:am|jeden|diesen) morgen\b|\b(?:por|de|en) la manana\b|\b(?:les|las|la) mananas?\b"
 )
-HOURS_OF_PARTS = {
-    "morning": 9,
-    "noon": 12,
-    "afterlunch": 14,
-    "afternoon": 15,
-    "evening": 18,
-    "afterwork": 18,
-    "night": 20,
-    "afterdinner": 20,
-}
 _EVERY = r"(?:every|each|alle|jede[nrsm]?|cada|chaque|tou(?:t|s|te|tes) les|tod[oa]s l[oa]s|todo l[oa]s)"
 _WORKDAYS = (
     r"(?:week|work)days?(?: only)?|werktags?|werktagen?|wochentags?|jours? ouvr\w+|dias laborables|jours de semaine"
@@ -177,6 +167,10 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "workdays",
         rf"\b(?:on |{_EVERY} |an |en |los |les )?(?:{_WORKDAYS})\b|\b(?:en semaine|entre semana|unter der woche|wahrend der woche)\b",
     ),
+    (
+        "workdays",
+        rf"\b{_EVERY} (?:school ?days?|schultage?n?|jours? (?:d'ecole|de classe)|dias? de (?:cole|colegio|escuela|clase))\b",
+    ),
     ("day_range", rf"\b{_DAY_RANGE}"),
     (
         "weekends",
@@ -189,6 +183,13 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     (
         "monthly",
         rf"\b{_EVERY} (?P<date4>{_NTH}|premiers|primeros)(?:\.|st|nd|rd|th)? (?:im|of the|of each|du|del|des|de cada) (?:monats?|month|mois|mes)\b",
+    ),
+    # "Jeden Ersten", "every 15th", "cada día 5": of the month, where no weekday, month or unit follows
+    (
+        "monthly",
+        r"\b(?:on |an |am |den )?(?:jede[nm] (?P<date5>ersten|\d{1,2}\.)|(?:every|each) (?P<date6>\d{1,2}(?:st|nd|rd|th))"
+        r"|chaque (?P<date7>1er|premier)|cada (?:dia )?(?P<date8>primero|(?<=dia )\d{1,2}))(?!\w)(?= (?:um|ab|gegen|an|ans|die|den|das|zu|mich|at|remind"
+        r"|to|i|pay|a|rappelle|recuerda|avisa)\b|\s*(?:[,:;.!]|$))",
     ),
     (
         "nth_day",

@@ -68,3 +68,14 @@ HOLIDAYS = (
     (10, 31, r"halloween"),
     (12, 6, r"nikolaus(?:tag)?|saint-nicolas"),
 )
+
+HOURS_OF_PARTS = {
+    "morning": 9,
+    "noon": 12,
+    "afterlunch": 14,
+    "afternoon": 15,
+    "evening": 18,
+    "afterwork": 18,
+    "night": 20,
+    "afterdinner": 20,
+}

@@ -54,9 +54,13 @@ class FoundTimes:
 
     @property
     def joined_days(self) -> list[TimePiece]:
-        """Days joined only by "and": "3. und 10. Mai"; empty if there is just one."""
+        """Days joined only by "and": "3. und 10. Mai"; empty if there is just one, as in "Sonntag, den 22."."""
         days = self.of_kind("day")
-        return days if len(days) > 1 and are_joined(self, days) else []
+        is_one = any(
+            one.weekday is not None and two.on is not None and not self.text[one.end : two.start].strip(" ,")
+            for one, two in pairwise(days)
+        )
+        return days if len(days) > 1 and not is_one and are_joined(self, days) else []
 
     @property
     def rule(self) -> str:

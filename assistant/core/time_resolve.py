@@ -14,7 +14,8 @@ from datetime import date, datetime, time, timedelta
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
-from assistant.core.time_language import DAY_CODES, HOURS_OF_PARTS
+from assistant.core.time_language import DAY_CODES
+from assistant.core.time_names import HOURS_OF_PARTS
 from assistant.core.time_pieces import FoundTimes
 from assistant.core.time_readers import LAST_DAY, TimePiece
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 from assistant.core.text import fold_text, lazy_regex
-from assistant.core.time_language import MONTH
+from assistant.core.time_language import DAYS, MONTH
 from assistant.core.time_names import NUMBERS, NUMBERS_BY_LANGUAGE
 
 # Numbers in words from 21 on; smaller ones are in `NUMBERS`. The dot marks a German ordinal.
@@ -151,6 +151,11 @@ _ROWS = tuple(
 # Lists of only these are other words: "so, do you ...", "le mar, la mer".
 _OTHER_WORDS = frozenset(["so", "do", "mi", "mer", "mar", "dim", "dom", "vie", "sam"])
 _IN_ROW = lazy_regex(r"\b(?:" + "|".join(_WHOLE_NAMES) + r")\b\.?", re.IGNORECASE)
+# "Mondays wednesdays and fridays": commas are left out more often than days stand beside each other without one.
+_DAY_NAME = rf"(?:{'|'.join(DAYS.values())})"
+_DAYS_IN_ROW = lazy_regex(
+    rf"\b{_DAY_NAME}(?: {_DAY_NAME}(?!\w)){{1,6}}(?P<more>(?=,? (?:and|und|et|y) {_DAY_NAME}\b))?"
+)
 # A single short name is a day directly before an hour or part of the day: "so 14 Uhr", "do. abends", "sat 11am".
 _BEFORE_HOUR = lazy_regex(
     r"(?<![\w'])(?:(mon|tues?|wed|thurs?|thu|fri|sat|sun)\.? (?=\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\d{1,2}[:.]\d\d\b"
@@ -239,6 +244,7 @@ _THREE_QUARTERS = lazy_regex(r"\b3/4[- ]?(?:of an )?(?:hours?|hrs?|stunde|h)\b",
 def spell_times(text: str) -> str:
     """Return the text with its times in the form that `time_language` reads."""
     text = _DAY_AND_DATE.sub(lambda match: f"{match[1] or match[2]} {'le' if match[1] else 'el'} {match[3]}", text)
+    text = _by_fold(_DAYS_IN_ROW, text, _with_commas)
     text = _AFTERNOON_TWICE.sub(lambda match: f"{match[1]}{match[2] or ':00'}", text)
     text = _TO_NOON.sub(r"\1twelve", _HOURS_IN_ROW.sub(_read_hours_in_row, spell_lengths(text)))
     text = _JOINED_DAYS.sub(r"\1 \2", _LONG_WORDS.sub(_without_slip, text))
@@ -256,6 +262,11 @@ def spell_times(text: str) -> str:
     return _BEFORE_HOUR.sub(
         lambda match: f"{_WHOLE_NAMES[match[match.lastindex or 1].lower()]} ", spell_days(text, weekly=True)
     )
+
+
+def _with_commas(match: re.Match[str]) -> str:
+    names = match[0].split()
+    return match[0] if len(names) < 3 and match["more"] is None else ", ".join(names)
 
 
 def _read_hours_in_row(match: re.Match[str]) -> str:

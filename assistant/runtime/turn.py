@@ -316,7 +316,7 @@ class TurnRunner:
             return self._finish(control, "answered", message, body, 0)
         session, now = control.turn.session, self._clock()
         earlier = self._conversation.turn_messages(control.turn)
-        body += self._guard.footnote_for(session, control.over_budget, earlier, message.model, now)
+        body += self._guard.footnote_for(session, control.over_budget, earlier, message.model, now, body=body)
         outcome = self._finish(control, "answered", message, body, 0)
         self._guard.mark_footnote_shown(session, now)
         return outcome

@@ -21,6 +21,7 @@ from assistant.core.sessions import session_role
 from assistant.core.text import shorten
 
 _LONGEST = 200
+_OFFLINE_MODE = "offline mode (no language model)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +99,24 @@ class TurnGuard:
         return "" if repetition is None else repetition.stop_message(owner=session_role(session) == "owner")
 
     def footnote_for(
-        self, session: str, why: str, messages: Sequence[Message], model: str | None, now: datetime
+        self, session: str, why: str, messages: Sequence[Message], model: str | None, now: datetime, *, body: str = ""
     ) -> str:
-        """Return the footnote for the answer of `model` after these messages, or ""; `why` is the reason as the user
-        may read it."""
+        """Return the footnote for the answer `body` of `model` after these messages, or ""; `why` is the reason as the
+        user may read it."""
         changed_midway = any(message.role == "assistant" and message.model != model for message in messages)
         if not changed_midway and self._was_shown(self._footnote_name(session, now)):
             return ""
         if session_role(session) != "owner":
             more = " What was found before is above." if changed_midway else ""
             return f"\n\n*({why} A simpler model answered.{more} Ask again later.)*"
-        answering = "offline mode (no language model)" if model in (None, OFFLINE_MODEL) else model
+        answering = _OFFLINE_MODE if model in (None, OFFLINE_MODEL) else model
+        # The first answer of offline mode says itself what it is.
+        by_whom = "" if _OFFLINE_MODE in body else f" So this is an answer of {answering}."
         ran_out = (
             " That was in the middle of this answer: what was found before is in the conversation, and the "
             f"answer was finished by {answering}. Say `go on` once there is budget again."
             if changed_midway
-            else f" So this is an answer of {answering}. `/retry` asks again once there is budget."
+            else f"{by_whom} `/retry` asks again once there is budget."
         )
         more = "A cap that you raise in the settings applies at once, and `/usage` shows what was spent."
         more += "" if changed_midway else " This is said once a day."

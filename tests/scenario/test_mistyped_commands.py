@@ -55,6 +55,8 @@ async def test_a_mistyped_command_is_not_stored_and_is_answered_with_what_is_lik
             assert f"Did you mean {suggestion}?" in them.sent_since_last()[-1][1]
         await them.write("/peopel", ANN)
         assert "Did you mean" not in them.sent_since_last()[-1][1]
+        await them.write("/", OWNER)
+        assert "`/status`" in them.sent_since_last()[-1][1]  # a slash alone shows what can be typed
         assert [it.view_contents(session) for session in ("main", ANNS)] == [[], []]
 
 

@@ -35,7 +35,61 @@ MEETING = "remind me of the meeting on Monday at 6 pm"
 CHOIR = "remind me of choir tomorrow at 7 pm"
 BANK = "remind me to call the bank tomorrow at 9 am"
 BIN = reminder("basura", "2026-03-11T18:00")
+ALARM = "wake me up every weekday at 7 am"
+PARCEL = reminder("paket", "2026-03-12T17:00")
 ROWS = [
+    # What is left out once still comes again and again.
+    (
+        "reminder_change",
+        [ALARM],
+        "i can sleep in tomorrow, skip the alarm just once",
+        reminder("wake", "2026-03-13T07:00", "weekly:MO,TU,WE,TH,FR"),
+    ),
+    # What nobody has time for today is put off, not cancelled.
+    (
+        "reminder_change",
+        ["erinnere mich heute um 17 Uhr an das Paket"],
+        "das Paket schaff ich heute nicht mehr, erinner mich morgen",
+        PARCEL,
+    ),
+    # More of a thing is still that thing.
+    (
+        "todo",
+        ["añade leche a la lista de la compra"],
+        "mejor dos litros de leche",
+        todo("dos litros de leche", "compra"),
+    ),
+    # What a heading begins is put on the list, whatever it has in common with what is there.
+    (
+        "todo",
+        ["à faire : peindre la clôture"],
+        "à faire : peindre l'abri",
+        {"todos": [{"text": [word], "list": None, "due": None} for word in ("clôture", "abri")]},
+    ),
+    # One order for two reminders sets both.
+    (
+        "reminder_set",
+        [],
+        "remind me of the bins at 7 tonight and of the recycling at 7 tomorrow night",
+        {
+            "reminders": [
+                {"text": ["bins"], "due": "2026-03-11T19:00", "repeat": None},
+                {"text": ["recycling"], "due": "2026-03-12T19:00", "repeat": None},
+            ]
+        },
+    ),
+    (
+        "reminder_change",
+        ["remind me of yoga every tuesday at 6 pm"],
+        "yoga every tuesday except next week",
+        reminder("yoga", "2026-03-24T18:00", "weekly:TU"),
+    ),
+    (
+        "reminder_set",
+        [],
+        "remind me of yoga every tuesday at 6 pm except on march 24",
+        {"reminders": [], "answer_has": ["nothing is set", "skip"]},
+    ),
     ("todo", GROCERIES, "rice got, honey not", OPEN),
     ("todo", GROCERIES, "rice is bought, honey is missing", OPEN),
     ("todo", GROCERIES, "rice gekauft, honey fehlt", OPEN),

@@ -11,7 +11,7 @@ import pytest
 from assistant.core.errors import ModelError
 from assistant.core.messages import ToolCall
 from tests.support.running_app import ANN, BridgePeople, LiveApp, run_app
-from tests.support.scripted import ScriptedModel, ScriptStep
+from tests.support.scripted import ScriptedModel, ScriptStep, owner_message
 
 OVERFLOW = ModelError(
     "The conversation is too long for it. Your message is kept; use a larger window.", kind="overflow"
@@ -62,6 +62,13 @@ async def test_a_turn_without_an_answer_is_red_until_there_is_one(tmp_path: Path
         await it.app.commands.run("/retry", "main")
         await it.wait_idle()
         assert it.view_contents()[-1] == ("assistant", "Here again.") and unanswered(it) == []
+
+
+async def test_a_thread_without_an_answer_is_named_as_people_name_it(tmp_path: Path) -> None:
+    async with run_app(tmp_path, model=ScriptedModel(_refuse)) as it:
+        await it.app.runtime.accept(owner_message("hello", external_id="m1", session="thread:garden"))
+        await it.wait_idle()
+        assert unanswered(it)[0].startswith("The last message in garden is not answered, since ")
 
 
 async def test_a_message_that_the_person_stopped_or_took_back_is_no_problem(tmp_path: Path) -> None:

@@ -165,7 +165,8 @@ def test_completion_offers_the_commands_that_the_runtime_knows(tmp_path: Path) -
         ("/ 2", False),
         ("/2", False),
         ("todo", False),
-        ("/", False),
+        ("/", True),
+        (" / ", True),
     ],
 )
 def test_a_command_is_told_apart_from_a_message_that_begins_with_a_slash(text: str, is_one: bool) -> None:

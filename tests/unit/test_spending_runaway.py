@@ -11,6 +11,7 @@ import pytest
 
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelRequest, SystemBlock, request_fingerprint
+from assistant.models.offline.steps import INTRODUCTION
 from assistant.runtime.turn_guard import TurnGuard, find_repetition
 
 ASKED = Message("user", "do it")
@@ -152,6 +153,13 @@ def test_why_another_model_answers_is_said_once_a_day_and_whenever_it_ended_an_a
     assert "in the middle of this answer" in under("main", begun, NOW)
     assert under("main", [ASKED], NOW.replace(day=21)) != ""
     assert under("peer:a:ann", [ASKED], NOW) != ""
+
+
+def test_an_answer_that_says_itself_that_it_is_of_offline_mode_is_not_told_so_twice() -> None:
+    guard = TurnGuard(UTC, lambda: 0, lambda _name: False, lambda _name, _now: None)
+    body = f"Noted.\n\n{INTRODUCTION}"
+    whole = body + guard.footnote_for("main", "The daily budget is used up.", [ASKED], "offline", NOW, body=body)
+    assert whole.lower().count("offline mode") == 1 and "`/retry`" in whole
 
 
 def test_a_guest_is_told_in_words_without_sums() -> None:

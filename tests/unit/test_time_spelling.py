@@ -30,6 +30,7 @@ NOW = datetime(2026, 3, 11, 9, 0)  # a Wednesday
         ("el día diecisiete a las ocho", "el dia 17 a las ocho"),
         ("on the twentieth at nine", "on the 20th at nine"),
         ("fri 0830 dentist", "friday 08:30 dentist"),
+        ("on mondays wednesdays and fridays", "on mondays, wednesdays and fridays"),
         ("vie 8:30 dentista", "viernes 8:30 dentista"),
     ],
 )
@@ -52,6 +53,11 @@ def test_what_is_no_time_stays_as_it_is(text: str) -> None:
     ("text", "at", "rule"),
     [
         ("at midnight tonight", datetime(2026, 3, 12, 0, 0), ""),
+        ("every school day at 7", datetime(2026, 3, 12, 7, 0), "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+        ("every monday wednesday friday at 7", datetime(2026, 3, 12, 7, 0), "FREQ=WEEKLY;BYDAY=MO,WE,FR"),
+        ("an jedem Ersten um 10 Uhr", datetime(2026, 3, 11, 10, 0), "FREQ=MONTHLY;BYMONTHDAY=1"),
+        ("every 15th at 9", datetime(2026, 3, 12, 9, 0), "FREQ=MONTHLY;BYMONTHDAY=15"),
+        ("cada día 5 a las 10", datetime(2026, 3, 11, 10, 0), "FREQ=MONTHLY;BYMONTHDAY=5"),
         ("2026-03-12 00:00", datetime(2026, 3, 12, 0, 0), ""),
         ("at quarter past four", datetime(2026, 3, 11, 16, 15), ""),
         ("at half seven", datetime(2026, 3, 11, 19, 30), ""),

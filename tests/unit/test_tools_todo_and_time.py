@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from assistant.core.calendar import format_zone
 from assistant.core.messages import ToolCall
 from assistant.core.ports import ToolContext
 from assistant.core.quoting import is_failed_result, parse_todos
@@ -55,6 +56,10 @@ async def test_a_change_repeated_under_its_key_changes_nothing_twice(box: ToolRe
     report = parse_todos(first)
     assert report is not None
     assert (report.open, report.change, report.changed) == (1, "Added", (1,))
+
+
+def test_a_time_zone_is_named_as_people_name_it() -> None:
+    assert [format_zone(ZoneInfo(key)) for key in ("Etc/UTC", "UTC", "Europe/Oslo")] == ["UTC", "UTC", "Europe/Oslo"]
 
 
 async def test_each_scope_has_its_own_list(box: ToolRegistry) -> None:

@@ -15,6 +15,7 @@ from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
 from assistant.models.offline.chatter import without_told
 from assistant.models.offline.cues import fold, read_cues, says, says_any
+from assistant.models.offline.exceptions import BEYOND_RULES, find_exception, first_and_rule
 from assistant.models.offline.lists import (
     ListPart,
     list_parts,
@@ -98,10 +99,17 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     if names_past_day(text):
         return _IS_PAST
     text = read_cues().patterns["times_a_day"].sub("every day", text)
+    excepted = find_exception(text)
+    text = excepted.rest if excepted else text
     for what, when in _reminders_in(text):
         if rings and not when:
             return _FOR_HOW_LONG if says("timer", folded) else _FOR_WHEN
-        if when and "set_reminder" in context.tools:
+        if excepted and "set_reminder" in context.tools:
+            repeating = first_and_rule(when, excepted, context.now, wakes=wakes) if context.now else None
+            if repeating is None:
+                return BEYOND_RULES
+            answers.append((yield from call_tool("set_reminder", text=what, **repeating)))
+        elif when and "set_reminder" in context.tools:
             answers.append((yield from call_tool("set_reminder", text=what, **_when(when, context.now, wakes=wakes))))
         else:
             item = f"{what} ({when})" if when else what
@@ -313,7 +321,8 @@ def _several(times: FoundTimes) -> list[tuple[str, str]]:
     known = next(filter(None, subjects), "") if sum(map(bool, subjects)) == 1 else ""
     reminders = []
     for part, subject in zip(read, subjects, strict=True):
-        own = part.phrase if part.of_kind("repeat", "day") else f"{shared} {part.phrase}"
+        has_day = part.of_kind("repeat", "day") or any(piece.offset is not None for piece in part.of_kind("part"))
+        own = part.phrase if has_day else f"{shared} {part.phrase}"  # "tonight" is today
         plain = re.sub(r"^(?:und|and|et|y) |(?: und| and| et| y)$", "", known or whole)
         reminders.append((subject if all(subjects) else plain, own.strip()))
     return reminders

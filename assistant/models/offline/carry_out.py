@@ -95,6 +95,9 @@ UNCLEAR_ORDER = (
     "reminders, keep lists and find what you told me: say `help` for examples. Anything else needs a language model."
 )
 
+# "Laisse tomber", of which nothing can be meant
+_NOTHING_THERE = "All right. You have no reminder and no to-do, so there is nothing to change."
+
 Reader = Callable[[str, Sequence[ListedItem], PlanContext], Plan]
 
 
@@ -232,6 +235,8 @@ def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
         return parts[:1]  # "grapes found, no ham": that is still to be got
     if not 1 < len(parts) <= _MOST_ORDERS or not all(intents):
         return [text]
+    if intents[0] == "remind" and not any(map(may_be_request, parts[1:])):
+        return [text]  # "remind me of the bins tonight at 7 and of the glass tomorrow at 8": one order for both
     lists = [tuple(filter(None, list_names(part))) for part in parts]
     several = (all(lists) and len(set(lists)) == len(parts)) or len(set(intents)) > 1
     same_kind = intents[0] in ("remind", "move") and rank_intents(text, items)[0][0] == intents[0]
@@ -291,6 +296,8 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
     likely_told = sum(chances[intent] for intent in TOLD) >= LIKELY
     if not says("erase_words", fold(text)) and (likely_told or not requests):
         raise OtherAnswer(sure=False)
+    if not (items or content_words(text) or "?" in text):
+        return _NOTHING_THERE
     return refuse(text)
 
 

@@ -251,6 +251,8 @@ def skip_one(item: ListedItem, times: FoundTimes, now: datetime | None) -> dict[
     span = day_range(times, now) if times.of_kind("span") else None
     if at is None and span and item.due < span[1]:  # "this week": when it is due next
         at = ResolvedTime(item.due)
+    if at is None and not times.pieces and says("leaves_out", fold(times.text)):  # "skip the alarm once"
+        at = ResolvedTime(item.due)
     if at is None:
         return None
     until = bool(read_cues().patterns["until"].search(fold(times.text)))

@@ -21,7 +21,7 @@ from assistant.models.offline.targets import content_words
 _HEADS_TODO = lazy_regex(
     r"^(?:please |bitte )?(?:(?:new |neue |nouvelle |nueva )?(?:to-?do|task|aufgabe|tache|tarea|pendiente)s?|add"
     r"|ajoute|anade|apunta"
-    r"|notiere?) ?: ?\S"
+    r"|notiere?|(?:note )?a faire|por hacer|zu (?:erledigen|tun)) ?: ?\S"
     r"|^(?:(?:two|three|zwei|drei|deux|trois|dos|tres|\d) )?(?:things|jobs|chores|errands|choses|trucs|cosas"
     r"|sachen|dinge)"
     r"(?: (?:left to do|to do|a faire|por hacer|zu tun|zu erledigen))? ?: ?\S"

@@ -6,9 +6,12 @@ import re
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
+from assistant.core.time_language import DAYS
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import TEA, fold, read_cues
 
+# "Ma liste pour demain" has no name.
+_WHEN = rf"(?:demain|apres-demain|aujourd'hui|ce|cette|manana|pasado|hoy|est[ea]|{'|'.join(DAYS.values())})\b"
 _LIST = lazy_regex(
     r"(?:\b(?:zu[rm]|auf|fur|for|pour|para|in|von|an|aus|from|to|on|onto|off|into|of|a|sur|dans|de|en|del|al|la"
     r"|mi|ma|my|the|die|der|das|den"
@@ -18,8 +21,8 @@ _LIST = lazy_regex(
     r"(?: (?P<after>vacances|bricolage|courses|valise|noel|travail|maison|voyage|cadeaux|anniversaire|jardin)\b)?"
     r"|\b(?P<en>\w+(?:-\w+)+|(?:(?<!\band )\w+[- ])?\w+) lists?\b"
     r"|\bliste (?:(?:de la|de l'|des|de|du|d'|pour (?:la |le |les |l')?)\s?|(?!\w+(?:er|ir|re)\b))"
-    r"(?P<fr>(?!s'|stp|svp)\w+)"
-    r"|\blista (?:(?:de la|de los|de las|del|de|para (?:la |el )?)\s?|(?!\w+[aei]r\b))(?P<es>\w+)"
+    rf"(?P<fr>(?!s'|stp|svp|{_WHEN})\w+)"
+    rf"|\blista (?:(?:de la|de los|de las|del|de|para (?:la |el )?)\s?|(?!\w+[aei]r\b))(?P<es>(?!{_WHEN})\w+)"
     r"|\b(?P<plain>list|liste|lista|todos(?! l[oa]s\b)|to-dos|tasks|aufgaben|taches|tareas|(?<=my )(?:jobs|chores))\b)"
 )
 _SHOPPING = lazy_regex(

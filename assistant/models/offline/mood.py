@@ -19,7 +19,7 @@ from sleep.rules.pattern_files import compile_patterns
 
 _FILE = Path(__file__).with_name("mood.toml")
 # What a sentence tells by a form that no order has, with its accents, which folding would remove.
-_TOLD_FORMS = ("past_fr", "past_es", "past_de", "past_en", "habit_de", "thinks_aloud", "of_a_device")
+_TOLD_FORMS = ("past_fr", "past_es", "past_de", "past_en", "habit_de", "present_es", "thinks_aloud", "of_a_device")
 # A French participle ends in "é" where the imperative has "e"; folding would remove the accent.
 _FRENCH_TOLD = lazy_regex(r"^(?:[^\W\d_]+, )?[^\W\d_]{2,}é(?:e|s|es)?\b")
 # "Paul a changé": a subject and its French verb.

@@ -11,13 +11,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from assistant.core.text import lazy_regex
-from assistant.core.time_language import DAY_CODES, HOURS_OF_PARTS, H
+from assistant.core.time_language import DAY_CODES, H
+from assistant.core.time_names import HOURS_OF_PARTS
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
 from assistant.models.offline.changes import for_each, not_done, on_days, rule_without_days, skip_one
-from assistant.models.offline.cues import fold, says
+from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.ends import end_of, ended_rule, says_no_more, stopped_rule
+from assistant.models.offline.exceptions import find_exception
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import ListedItem, matching, subject_words, words_of
 from assistant.models.offline.plans import (
@@ -117,7 +119,8 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return ask_which(found)
     if len(found) == 1 and "~timer" in words_of(found[0].text) and (minutes_alone := _minutes_of_timer(fold(text))):
         return (yield from call_tool("change_reminder", id=found[0].id, when=f"in {minutes_alone} minutes"))
-    if says("once_only", fold(text)) and len(found) == 1 and found[0].often and not times.has_clock:
+    once = says("once_only", fold(text)) and not says_any(("skips", "leaves_out"), fold(text))  # "skip it just once"
+    if once and len(found) == 1 and found[0].often and not times.has_clock:
         return (yield from call_tool("change_reminder", id=found[0].id, repeat="once"))
     if len(found) == 1 and found[0].often and (ended := ended_rule(text, found[0], now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **ended))
@@ -126,6 +129,9 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return (yield from call_tool("change_reminder", id=found[0].id, **stopped))
     if ends_some_day(text) and len(found) == 1 and found[0].often:
         return f"{NO_END}: {describe_item(found[0])}"
+    excepted = find_exception(text) if len(found) == 1 and found[0].often else None
+    if excepted and (skipped := skip_one(found[0], replace(times, pieces=excepted.pieces), now)) is not None:
+        return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
     if len(found) == 1 and (left := rule_without_days(found[0], times, fold(text))):
         return (yield from call_tool("change_reminder", id=found[0].id, **on_days(found[0], left)))
     skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.of_kind("clock"))

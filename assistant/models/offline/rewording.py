@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from assistant.core.text import lazy_regex
 from assistant.core.time_language import N
+from assistant.core.time_names import NUMBERS
 from assistant.core.time_pieces import find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, read_cues, says
@@ -113,7 +114,9 @@ _CONTRAST = lazy_regex(
     r"\b(?:instead|rather|make (?:it|that)|statt|stattdessen|anstatt|anstelle|lieber|plutot|au lieu|en vez|en lugar"
     r"|mejor|prefer\w*|sondern|sino|(?:no|not|nicht|non),? (?:it'?s|es|c'est|but))\b"
 )
-_MAKES = lazy_regex(r"\b(?:make|it'?s|should be|mach|es|mets|c'est|pon|es|sea)\b")
+# "Two litres of milk", of milk
+_NUMBER_WORDS = "|".join(word for word, number in NUMBERS.items() if number > 1 and word.isalpha())
+_NUMBER_BEFORE = lazy_regex(rf"(?<!\w)(?P<number>\d{{1,3}}|{_NUMBER_WORDS}) $")
 _LONGEST_SWAP = 60
 
 
@@ -346,12 +349,10 @@ def _other_words(plain: str, folded: str, item: ListedItem) -> str:
         return ""
     _, start, end = runs[others[0]]
     _, old_start, old_end = runs[others[0] - 1 if others[0] else 1]
-    if (
-        old_start > end
-        and folded[end:old_start].strip() in ("", "of", "de", "d'", "von")
-        and _MAKES.search(folded[:start])
-    ):
+    if old_start > end and folded[end:old_start].strip() in ("", "of", "de", "d'", "von"):
         end = old_end  # "make that brown bread"
+    if number := _NUMBER_BEFORE.search(folded[:start]):
+        start = number.start("number")
     place = fold(item.text).find(folded[old_start:old_end])
     if old_end < start and folded[old_end:start].strip() in ("de", "d'", "of"):
         start = old_start  # "du lait d'avoine"
