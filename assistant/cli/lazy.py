@@ -179,7 +179,8 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
         said = io.StringIO()
         _in_plain_words(error).show(said)
         # It quotes what was written, whatever that is.
-        click.echo(clean_for_terminal(quote_briefly(said.getvalue().rstrip("\n"))), err=True)
+        words = clean_for_terminal(quote_briefly(said.getvalue().rstrip("\n")))
+        click.echo(fold_for(sys.stderr, words), err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
@@ -196,7 +197,7 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
             return error.exit_code
         where = f": {error.filename}" if error.filename else ""
         why = quote_briefly(f"Error: {error.strerror or error}{where}. What was accepted before is kept.")
-        click.echo(clean_for_terminal(why), err=True)
+        click.echo(fold_for(sys.stderr, clean_for_terminal(why)), err=True)
         return 1
     return code if isinstance(code, int) else 0
 

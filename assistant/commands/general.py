@@ -20,6 +20,7 @@ from assistant.core.permissions import ALL_ROLES
 from assistant.core.ports import ToolContext
 from assistant.core.records import IncomingMessage
 from assistant.core.text import shorten_line
+from assistant.store.script.notices import TERMINAL_BRIDGE
 
 
 class StatusReport(Item):
@@ -197,7 +198,12 @@ def _effects(context: CommandContext, exchange: Sequence[Message]) -> list[str]:
         if call.id not in not_done and context.services.tool_changes(call, own)
     ]
     return [
-        *(f"sent on {reply.outgoing.bridge}: {_words(reply.outgoing.body)!r}" for reply in replies),
+        # What a terminal or the page has shown left nothing behind anywhere else.
+        *(
+            f"sent on {reply.outgoing.bridge}: {_words(reply.outgoing.body)!r}"
+            for reply in replies
+            if reply.outgoing.bridge != TERMINAL_BRIDGE
+        ),
         *(f"{call.name.replace('_', ' ')}: {_arguments(call)}" for call in calls),
     ]
 

@@ -8,6 +8,7 @@ is not shown as nothing (I11).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -16,6 +17,7 @@ from pydantic import AliasPath, Field
 
 from assistant.commands.context import CommandContext, CommandStores
 from assistant.commands.table import Item, TableCommand
+from assistant.core.budget import BudgetStatus
 from assistant.core.calendar import utc_now
 from assistant.core.checkpoints import describe_tier
 from assistant.core.errors import AssistantError, UsageError
@@ -104,7 +106,8 @@ async def sleep(context: CommandContext, dry_run: bool, phase: str | None, last:
         raise UsageError("Give one of --dry-run, --phase, --last and --undo. Nothing was changed.")
     services = context.services
     if dry_run:
-        return await services.sleep_dry_run.run(context.now)
+        forecast = await services.sleep_dry_run.run(context.now)
+        return replace(forecast, refused=_refusal(context.stores.ledger.budget_status(context.now)))
     if last:
         report = next(iter(context.stores.journal.list_cycles(limit=1)), None)
         return None if report is None else SleepItem.model_validate(report)
@@ -117,6 +120,15 @@ async def sleep(context: CommandContext, dry_run: bool, phase: str | None, last:
     if report is None:
         raise AssistantError(_FAILED)
     return SleepItem.model_validate(report).model_copy(update={"is_new": True})
+
+
+def _refusal(budget: BudgetStatus) -> str:
+    """Why the budget would refuse what a sleep asks a model for; "" where it would not."""
+    for part, caps in (("", budget.caps), ("part for work in the background of the ", budget.background)):
+        for cap in caps:
+            if cap.is_used_up:
+                return f"The {part}{cap.name} budget {cap.state}."
+    return ""
 
 
 _FAILED = "The sleep failed; `assistant status` says why. Nothing was lost; the next one continues where it was."
@@ -308,6 +320,8 @@ def _decided(counts: Mapping[str, Any]) -> list[str]:
 def _price(forecast: SleepForecast) -> str:
     if not forecast.calls:
         return "No model is asked; it costs nothing."
+    if forecast.refused:
+        return f"{forecast.refused} The rules would do it, without a model."
     price = "no known price" if forecast.usd is None else f"about ${forecast.usd:.4f}"
     model = forecast.model or "a model"
     return f"About {pluralize(forecast.calls, 'call')} of {model}, {forecast.tokens:,} tokens in: {price}."

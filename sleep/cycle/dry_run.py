@@ -78,6 +78,7 @@ class SleepForecast:
     # predicted results of pending entries; None if the memory store is unavailable
     changes: Mapping[str, int] | None = field(default_factory=dict)
     calls_by_phase: Mapping[str, int] = field(default_factory=dict)
+    refused: str = ""  # why the budget leaves all of these calls to the rules, as a sentence
 
 
 @dataclass(frozen=True, slots=True)

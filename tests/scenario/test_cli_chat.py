@@ -233,3 +233,9 @@ def test_a_message_of_ten_megabytes_is_kept_whole(tmp_path: Path) -> None:
     (file,) = (home / "workspace").rglob("*message.txt")
     assert file.read_text() == letter
     assert "message.txt" in run_in_process(home, "log").out
+
+
+def test_what_a_terminal_showed_is_no_effect_that_stays_when_it_is_undone(tmp_path: Path) -> None:
+    assert run_in_process(tmp_path / "home", "chat", "-m", "hello").returncode == 0
+    done = run_in_process(tmp_path / "home", "undo")
+    assert done.returncode == 0 and "hello" in done.out and "These effects stay" not in done.out

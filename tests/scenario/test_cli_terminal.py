@@ -181,3 +181,12 @@ def test_a_terminal_that_draws_nothing_shows_each_line_once_and_the_prompt_again
         child.send(CTRL_C)
         child.expect(f"To leave: Ctrl-D, or type exit.\r\n{PROMPT} ")
         assert left(child) == 0
+
+
+def test_a_word_that_a_command_does_not_take_is_refused_in_whole_words(tmp_path: Path) -> None:
+    child = started(tmp_path / "home", "setup", "the-cheese-board")
+    child.expect(pexpect.EOF)
+    child.wait()
+    *_, first, second = child.before.splitlines()
+    assert first.startswith("Error: Invalid value") and len(first) <= 100
+    assert second.startswith("'") and second.endswith("'reply'.") and child.exitstatus == 2

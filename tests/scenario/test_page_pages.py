@@ -171,14 +171,21 @@ async def test_health_shows_who_is_logged_in_and_makes_a_backup(tmp_path: Path, 
 
         def look() -> None:
             browser.find("main", "All is well.")
-            browser.find("dt", "Conversation thread:trip")
+            browser.find("dt", "Conversation trip")
             assert "Green" not in [it.text for it in browser.find_all("dt")]
             browser.find("main section", "last used")
             browser.click("main button", "Back up now")
             browser.find("main section .list li", "nocturne")
 
+        def look_again() -> None:
+            browser.driver.refresh()
+            browser.find("main .problem", "no answer")
+            assert [row.text for row in browser.find_all("dt") if row.text.startswith("!")] == [], "said once"
+
         await in_browser(look)
         assert len(await command(it, "backup", "list")) == 1
+        it.app.stores.breakers.record_failure("extraction", "no answer: none", 1, it.app.base.clock())
+        await in_browser(look_again)
 
 
 async def test_every_page_is_accessible_and_fits_small_and_large_screens(

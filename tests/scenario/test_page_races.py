@@ -32,7 +32,7 @@ async def test_what_was_asked_for_one_conversation_does_not_come_into_another(tm
             browser.wait(browser.held_answers)
             browser.type("textarea", "Half a th")
             browser.run("location.hash = '#/talk/thread:two'")
-            browser.find("main[aria-label='Conversation thread:two']")
+            browser.find("main[aria-label='Conversation two']")
             browser.wait(lambda: browser.held_answers() == 2)
             browser.release_answers()
             browser.find("p", "Say something.")
@@ -50,7 +50,7 @@ async def test_what_was_asked_for_one_conversation_does_not_come_into_another(tm
             assert browser.find_all(".lost, main .dots") == []
             # A name in any script makes one.
             browser.type(".sessions form input", "Küche, Поездка\n")
-            browser.find("main[aria-label='Conversation thread:küche-поездка'] p", "Say something.")
+            browser.find("main[aria-label='Conversation küche-поездка'] p", "Say something.")
 
         await in_browser(look)
 

@@ -324,6 +324,9 @@ async def test_f43_a_sleep_whose_part_is_used_up_goes_on_by_rules_after_one_refu
         assert "work in the background" in notice and "you are answered as before" in notice
         await it.app.sleep.scheduler.run_now("nap")
         assert it.notices() == [notice]
+        # What would be asked is refused: a dry run says that the rules would do it.
+        await it.say("I moved from Oslo to Bergen.")
+        assert "The rules would do it, without a model." in await it.app.commands.run("/sleep --dry-run", "main")
         # Answers are none of it.
         assert "A fine walk." in await it.say("how was it?")
 

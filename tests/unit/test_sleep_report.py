@@ -191,6 +191,9 @@ def test_what_a_sleep_would_do_is_told_with_its_price() -> None:
         "- About 7 calls of haiku, 70,000 tokens in: about $0.0456.",
     ]
     assert "no known price" in render_forecast(replace(found, usd=None))
+    refused = "The daily budget is used up: $5.00 of $5.00."
+    told = render_forecast(replace(found, refused=refused)).splitlines()[-1]
+    assert told == f"- {refused} The rules would do it, without a model."
 
 
 def test_where_nothing_waits_that_is_foreseen() -> None:

@@ -126,7 +126,7 @@ def read_model_answer(text: str) -> str:
     if _is_yes(text) or _wants_nothing(text):
         raise UsageError("Type the name of a model; Enter takes what is in brackets, - skips this step.")
     if text.startswith(_KEY_BEGINNING):
-        raise UsageError("That looks like a key, which was asked for before. Type the name of a model.")
+        raise UsageError("That looks like a key; this question is for the name of a model.")
     return text
 
 
@@ -134,7 +134,7 @@ def read_address_answer(text: str) -> str:
     """The address of a server, of which "localhost:11434" is enough: with what every address of this kind has. Raises
     `UsageError` for a key, which no refusal may show."""
     if text.startswith(_KEY_BEGINNING):
-        raise UsageError("That looks like a key, which is asked for next. Enter takes the address in brackets.")
+        raise UsageError("That looks like a key; the next question is for it. Enter takes the address in brackets.")
     address = f"http://{text}" if _is_host(text) else text
     parts = urlsplit(address)
     return f"{address.rstrip('/')}/v1" if parts.scheme in ("http", "https") and parts.path in ("", "/") else address

@@ -87,7 +87,7 @@ def _assistant_name(text: str) -> str:
 def ask_time(home: Home, saved: list[str]) -> None:
     """The zone that people read times in, and when the assistant sleeps."""
     _ask_setting(home, saved, "home.timezone", "Your time zone, or your city?", load_settings(home).zone.key)
-    question = f'When does it sleep, to learn from the day ("{_NEVER}": only by hand)?'
+    question = f'When does it sleep, to learn from the day ("{_NEVER}": only manually)?'
     _ask_setting(home, saved, "sleep.at", question, load_settings(home).values.sleep.at or _NEVER)
 
 

@@ -26,7 +26,7 @@ function Of({ session }) {
   const parts = report?.parts ?? [];
   const shown = all ? parts : parts.slice(0, SHOWN);
   return html`<${Page} title="Context" about="What the model sees with your next message, in order, and what that costs." waits=${!report && !error} aside=${html`<select aria-label="Conversation" value=${session} onChange=${(event) => (location.hash = `#/context/${event.target.value}`)}>
-      ${[...names].map((name) => html`<option value=${name}>${name}</option>`)}
+      ${[...names].map((name) => html`<option value=${name}>${name.replace(/^thread:/, "")}</option>`)}
     </select>`}>
     <${Problem} error=${error ?? madeError} />
     ${report && html`<${Facts} rows=${[

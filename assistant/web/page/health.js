@@ -35,11 +35,11 @@ function Trouble({ text, then }) {
     <span class="row">${commands.map((line) => html`<${Run} class="" argv=${line.split(" ").slice(1)} then=${then}>Run <code>${line}</code></${Run}>`)}</span></li>`;
 }
 
-/** The lines of a status, "Subject: how it is", as rows. */
+/** The lines of a status, "Subject: how it is", as rows; what needs a person stands above them. */
 const factsOf = (text) =>
   text
     .split("\n")
-    .map((line) => /^- (.{1,60}?): (.*)$/.exec(line))
+    .map((line) => /^- (?!!)(.{1,60}?): (.*)$/.exec(line))
     .filter((found) => found && found[1] !== "Green")
     .map((found) => [found[1], html`<${Line} text=${found[2]} />`]);
 
