@@ -17,7 +17,7 @@ from assistant.agenda.catch_up import LatenessPolicy, build_manual_run
 from assistant.agenda.recurrence import describe_recurrence, move_rule, next_due, next_due_after
 from assistant.agenda.repeat_phrases import parse_schedule
 from assistant.agenda.time_phrases import counts_from_now, find_named_day
-from assistant.core.calendar import format_moment
+from assistant.core.calendar import format_moment, format_zone
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.jobs import (
@@ -257,7 +257,7 @@ class AgendaService:
             return "never again"
         zone, lateness = self.zone, self._config.lateness
         # Who lives by UTC reads nothing new; who does not sees that nobody has set where they live.
-        by_utc = " (UTC)" if zone.key.rpartition("/")[2] == "UTC" else ""
+        by_utc = " (UTC)" if format_zone(zone) == "UTC" else ""
         parts = [f"{format_moment(job.due.at, zone)}{by_utc}"]
         following = next_due(job.spec, ZoneInfo(job.zone), job.due)
         for _ in range(_NEXT_SHOWN):

@@ -15,6 +15,7 @@ import time as clocks
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from assistant.core.dataclass import dataclass
 from assistant.core.records import SessionInfo
@@ -137,10 +138,18 @@ def _clock_change(before: datetime, after: datetime, zone: tzinfo) -> datetime:
     return after
 
 
+_UTC_NAMES = frozenset(["Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "UCT", "Universal", "Zulu"])
+
+
 def format_moment(at: datetime, zone: tzinfo) -> str:
     """Format a moment for people: "Saturday 2026-11-21 09:00"."""
     local = utc_to_local(at, zone)
     return f"{local:%A %Y-%m-%d %H:%M}" + (f":{local:%S}" if local.second else "")
+
+
+def format_zone(zone: ZoneInfo) -> str:
+    """Format a time zone for people: "Europe/Berlin"; "UTC" for "Etc/UTC", which nobody types."""
+    return "UTC" if zone.key in _UTC_NAMES else zone.key
 
 
 def format_due(due: str) -> str:
