@@ -41,7 +41,7 @@ class ClockChanges:
 
     def recover_after_crash(self, now: datetime) -> None:
         """At start-up: the clock may have been set while nothing ran. Raises `StoreError`."""
-        newest = self._steps.newest_moment()
+        newest = self._steps.newest_moment(now)
         if newest is None:
             return
         if now < newest - TOLERANCE:
@@ -105,7 +105,7 @@ class ClockChanges:
         if step is not None:
             yield self._held_text(step)
             return
-        newest = self._steps.newest_moment()
+        newest = self._steps.newest_moment(now)
         if newest is not None and now < newest - TOLERANCE:
             yield (
                 f"The clock of this machine shows {format_moment(_whole(now), self._zone)}, which is before the newest "

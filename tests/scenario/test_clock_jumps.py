@@ -270,3 +270,14 @@ async def test_codes_and_approvals_do_not_outlast_a_clock_that_is_set_back(tmp_p
         assert stores.approvals.list_pending() == [] and "Not done, since you did not answer" in life.told()[-1]
         await BridgePeople(it).write(link, ANN)
         assert stores.people.list_people() == []
+
+
+async def test_years_ahead_that_were_set_back_are_told_no_more_after_another_jump(tmp_path: Path) -> None:
+    async with a_new_life(tmp_path) as life:
+        for by in (YEARS, 13 * HOUR):
+            await life.set_clock(by)
+            if by == YEARS:
+                await life.it.say("hello again")
+                await life.wake()
+            await life.set_clock(-by)
+            assert life.problems() == []

@@ -7,7 +7,7 @@ explains why they ended. A clock that is wrong now undoes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from assistant.core.jobs import DueSlot, Job
@@ -28,19 +28,18 @@ _ENDS = (
 
 
 class ClockSteps(DatabaseStore):
-    def newest_moment(self) -> datetime | None:
-        """Return the latest time at which anything was stored, None for an empty store. If that clock is known to have
-        been ahead, the time at which it was corrected."""
+    def newest_moment(self, now: datetime) -> datetime | None:
+        """Return the latest time at which anything was stored, None for an empty store. For one that is still to come
+        by a clock that is known to have been ahead, the time at which it was corrected."""
         moments = [
             self._db.value("SELECT received_at FROM inbox ORDER BY id DESC LIMIT 1"),
             self._db.value("SELECT ended_at FROM slots ORDER BY id DESC LIMIT 1"),
             self._db.value("SELECT created_at FROM jobs ORDER BY id DESC LIMIT 1"),
         ]
-        newest = max((moment for moment in moments if moment is not None), default=None)
-        back = self._db.row("SELECT before_at, after_at FROM clock_steps WHERE before_at > after_at ORDER BY id DESC")
-        if newest is not None and back is not None and newest <= back["before_at"]:
-            newest = back["after_at"]
-        return None if newest is None else parse_time(newest)
+        sql = "SELECT before_at, after_at FROM clock_steps WHERE before_at > after_at ORDER BY id"
+        back = [(parse_time(row["before_at"]), parse_time(row["after_at"])) for row in self._db.rows(sql)]
+        stored = [parse_time(moment) for moment in moments if moment is not None]
+        return max((_corrected(moment, back) if moment > now else moment for moment in stored), default=None)
 
     def record(self, before: datetime, after: datetime) -> None:
         """Record that the clock went from one time to the other. Records of times later than now are deleted."""
@@ -86,3 +85,10 @@ class ClockSteps(DatabaseStore):
                     " next_due_at = ?, next_key = ?, replanned = replanned + 1 WHERE id = ?",
                     (due.at, due.key, job_id),
                 )
+
+
+def _corrected(moment: datetime, back: Sequence[tuple[datetime, datetime]]) -> datetime:
+    """Return what the clock was set back to, by each of the steps that goes back past the moment."""
+    for before, after in back:
+        moment = after if after < moment <= before else moment
+    return moment
