@@ -58,9 +58,9 @@ class Compactor:
             return outcome
 
     async def _compact(self, request: CompactionRequest) -> CompactionResult:
-        try:
-            result = await self._carry_out(CompactionRun(self._deps, request), self._deps, request)
-        finally:
+        result = await self._carry_out(CompactionRun(self._deps, request), self._deps, request)
+        if result.checkpoints:
+            # What has left the view is not gone through again.
             forget_sentences()
         if result.checkpoints or result.before.ratio >= request.min_pressure:
             # A user waits during an emergency compaction, so log it at a higher level.
@@ -100,10 +100,7 @@ class Compactor:
         """Do everything but the commit, so that nobody has to wait for it later; returns whether there is something to
         commit. It stays valid while only new messages are added to the view. Raises `StoreError`."""
         async with self._in_background(request.session):
-            try:
-                prepared = await CompactionRun(self._deps, request).prepare()
-            finally:
-                forget_sentences()
+            prepared = await CompactionRun(self._deps, request).prepare()
             if prepared is None:
                 return False
             self._prepared[request.session] = prepared
@@ -134,6 +131,7 @@ class Compactor:
         before = run.measure_for_comparison()
         if not run.commit_prepared(prepared, trigger):
             return None
+        forget_sentences()
         return run.finish(before)
 
     async def replace_deterministic(self, request: CompactionRequest) -> CompactionResult:

@@ -1,7 +1,7 @@
 """What the rules found in a sentence, kept while the same text is gone through again and again.
 
-A compaction asks each of these functions several times about each of some thousand sentences. Afterwards nobody asks
-about them any more, and what is kept of them takes five megabytes: whoever went through a long text forgets it.
+A compaction, and what prepares it, asks several times about each of some thousand sentences. Once they have left the
+view nobody asks about them any more, and what is kept of them would take five megabytes.
 """
 
 from __future__ import annotations

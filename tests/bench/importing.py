@@ -18,7 +18,7 @@ from tests.bench.prose import Prose
 _CONVERSATION = 100
 _USUAL_LENGTH = 200
 _MESSAGES, _LEAST_A_SECOND = 100_000, 2_000
-_LARGE_BYTES, _MOST_MB = 1_000_000_000, 200
+_LARGE_BYTES, _MOST_MIB = 1_000_000_000, 200
 _COMMAND = (sys.executable, "-c", "from assistant.cli.main import main; main()", "import")
 
 
@@ -37,9 +37,9 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
                 yield Row("import", _MESSAGES, what, result, f">= {_LEAST_A_SECOND:,}", rate >= _LEAST_A_SECOND)
             else:
                 yield Row("import", _MESSAGES, what, result)
-            peak = max(ended.together_mb, again.together_mb)
+            peak = max(ended.together_mib, again.together_mib)
             memory = f"{what}, peak memory of its processes together"
-            yield Row("import", _MESSAGES, memory, f"{peak:.0f} MB", f"<= {_MOST_MB}", peak <= _MOST_MB)
+            yield Row("import", _MESSAGES, memory, f"{peak:.0f} MiB", f"<= {_MOST_MIB} MiB", peak <= _MOST_MIB)
             yield Row("import", _MESSAGES, f"{what}, a second time", f"{again.seconds:.1f} s")
 
 

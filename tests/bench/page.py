@@ -30,13 +30,13 @@ from assistant.wire.stores import Stores
 from tests.bench.figures import Row, percentile
 from tests.bench.homes import home
 from tests.bench.memories import add_memories
-from tests.bench.process import resident_mb
+from tests.bench.process import resident_mib
 from tests.bench.start import ready
 from tests.support.browser import Browser, run_browser
 from tests.support.command_line import ASSISTANT_COMMAND
 from tests.support.web_api import free_port
 
-PAINT_MS, WIRE_KB, BATCH_MS, SERVER_MB, ANSWER_MS = 300.0, 200.0, 20.0, 15.0, 50.0
+PAINT_MS, WIRE_KB, BATCH_MS, SERVER_MIB, ANSWER_MS = 300.0, 200.0, 20.0, 15.0, 50.0
 # What the pages ask first: an address, or a command.
 _ASKED = (
     *("/v1/status", "/v1/sessions?limit=1", "/v1/messages?limit=60&html=true", "/v1/sleeps?limit=30&html=true"),
@@ -113,11 +113,11 @@ def _served(copy: Path, size: int) -> Iterator[Row]:
         with httpx2.Client(base_url=address, transport=httpx2.HTTPTransport(retries=8), timeout=60) as client:
             # The web API is loaded when it is first asked; what the page adds comes after that.
             client.get("/healthz")
-            before = resident_mb(daemon.pid)
+            before = resident_mib(daemon.pid)
             client.get("/")
-        added = resident_mb(daemon.pid) - before
-        target = f"<= {SERVER_MB:.0f} MB"
-        yield Row("page", size, "memory that the page's files add", f"{added:.1f} MB", target, added <= SERVER_MB)
+        added = resident_mib(daemon.pid) - before
+        target = f"<= {SERVER_MIB:.0f} MiB"
+        yield Row("page", size, "memory that the page's files add", f"{added:.1f} MiB", target, added <= SERVER_MIB)
         yield from _asked(copy, port, daemon.pid, size)
         with run_browser() as browser:
             browser.size(1280, 900)

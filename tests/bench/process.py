@@ -19,13 +19,13 @@ from tests.bench.homes import CHECKOUT
 
 @dataclass(frozen=True, slots=True)
 class ProcessRun:
-    """A process that ran to its end: wall seconds, its peak resident memory in MB, what it printed, and the peak of it
+    """A process that ran to its end: wall seconds, its peak resident memory in MiB, what it printed, and the peak of it
     and of all that it started together, 0 where that was not asked for."""
 
     seconds: float
-    peak_mb: float
+    peak_mib: float
     output: str
-    together_mb: float = 0
+    together_mib: float = 0
 
 
 class _Together(threading.Thread):
@@ -34,18 +34,18 @@ class _Together(threading.Thread):
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
-        self.peak_mb = 0.0
+        self.peak_mib = 0.0
         self._pid, self._ended = pid, threading.Event()
         self.start()
 
     def run(self) -> None:
         while not self._ended.wait(0.5):
-            self.peak_mb = max(self.peak_mb, self._look())
+            self.peak_mib = max(self.peak_mib, self._look())
 
     def end(self) -> float:
         self._ended.set()
         self.join()
-        return self.peak_mb
+        return self.peak_mib
 
     def _look(self) -> float:
         listed = subprocess.run(["ps", "-Ao", "pid=,ppid=,rss="], capture_output=True, text=True, check=True)
@@ -74,7 +74,7 @@ def run(
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         raise subprocess.CalledProcessError(child.returncode, list(arguments), output)
-    return ProcessRun(seconds, _megabytes(used.ru_maxrss), output, watch.end() if watch else 0)
+    return ProcessRun(seconds, _mebibytes(used.ru_maxrss), output, watch.end() if watch else 0)
 
 
 def measured(module: str, *arguments: object) -> dict[str, Any]:
@@ -85,18 +85,18 @@ def measured(module: str, *arguments: object) -> dict[str, Any]:
     return found
 
 
-def resident_mb(pid: int | None = None) -> float:
-    """Resident memory of a running process (this one by default) in MB."""
+def resident_mib(pid: int | None = None) -> float:
+    """Resident memory of a running process (this one by default) in MiB (1,048,576 bytes)."""
     status = Path(f"/proc/{pid or os.getpid()}/status")
     if status.exists():
         (line,) = (line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmRSS:"))
         return int(line.split()[1]) / 1024
     if pid is None:
-        return _megabytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        return _mebibytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     listed = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
     return int(listed.stdout) / 1024
 
 
-def _megabytes(maxrss: int) -> float:
+def _mebibytes(maxrss: int) -> float:
     """`ru_maxrss` is in kilobytes, but in bytes on macOS."""
     return maxrss / (2**20 if sys.platform == "darwin" else 2**10)

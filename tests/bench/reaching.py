@@ -27,12 +27,12 @@ from assistant.settings.settings import load_settings
 from assistant.wire.app import App, build_app
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import CHECKOUT, home
-from tests.bench.process import measured, resident_mb
+from tests.bench.process import measured, resident_mib
 from tests.bench.start import ready
 from tests.support.scripted import ScriptedModel
 
-HAND_OVER_MS, SEND_MS, A_SECOND, BRIDGE_MB = 10.0, 10.0, 50, 40
-IDLE_SHARE, STOP_SECONDS, WARM_MB = 0.005, 2.0, 180
+HAND_OVER_MS, SEND_MS, A_SECOND, BRIDGE_MIB = 10.0, 10.0, 50, 40
+IDLE_SHARE, STOP_SECONDS, WARM_MIB = 0.005, 2.0, 180
 
 _TURNS, _WARM_UP, _RUSH_SECONDS, _PEOPLE, _IDLE_SECONDS, _STOPS = 150, 10, 20, 10, 60, 5
 _KNOWN_MESSAGES = 10_000
@@ -66,9 +66,9 @@ def _bridges() -> Iterator[Row]:
             "reach",
             None,
             f"{name}: resident memory that it adds",
-            f"{added:.0f} MB",
-            f"<= {BRIDGE_MB} MB",
-            added <= BRIDGE_MB,
+            f"{added:.0f} MiB",
+            f"<= {BRIDGE_MIB} MiB",
+            added <= BRIDGE_MIB,
         )
 
 
@@ -105,7 +105,7 @@ def _daemon() -> Iterator[Row]:
 
 
 def _warmed(path: Path, pid: int) -> float:
-    """MB resident once a question was asked of what was said and the daemon has nothing left to do."""
+    """MiB resident once a question was asked of what was said and the daemon has nothing left to do."""
     environment = {"ASSISTANT_HOME": str(path), "ASSISTANT_MODEL__PROVIDER": "offline"}
     asked = [str(Path(sys.executable).with_name("assistant")), "chat", "-m", "What did I say of the garden?"]
     subprocess.run(asked, env={**os.environ, **environment}, cwd=CHECKOUT, check=True, capture_output=True)
@@ -113,12 +113,12 @@ def _warmed(path: Path, pid: int) -> float:
     while _cpu_seconds(pid) - busy > 0.1:
         busy = _cpu_seconds(pid)
         time.sleep(5)
-    return resident_mb(pid)
+    return resident_mib(pid)
 
 
 def _warm_row(size: int | None, warm: float) -> Row:
-    good = warm <= WARM_MB
-    return Row("reach", size, "daemon with memory warm, resident", f"{warm:.0f} MB", f"<= {WARM_MB} MB", good)
+    good = warm <= WARM_MIB
+    return Row("reach", size, "daemon with memory warm, resident", f"{warm:.0f} MiB", f"<= {WARM_MIB} MiB", good)
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -236,7 +236,7 @@ async def _rush(app: App, network: InstantNetwork, people: Sequence[str]) -> tup
 
 def _bridge(name: str) -> None:
     """An app's memory before and after the bridge's library and the bridge itself are there."""
-    before = resident_mb()
+    before = resident_mib()
     if name == "telegram":
         from assistant.bridges.telegram.bridge import TelegramBridge
 
@@ -254,7 +254,7 @@ def _bridge(name: str) -> None:
                 invites=(),
                 is_owners=lambda account: False,
             )
-    print(json.dumps({"mb": resident_mb() - before}))
+    print(json.dumps({"mb": resident_mib() - before}))
 
 
 if __name__ == "__main__":

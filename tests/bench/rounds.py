@@ -16,7 +16,7 @@ _ROUNDS = 3
 
 
 def turn_costs(figure: str, module: str, what: str, sizes: Sequence[int]) -> Iterator[Row]:
-    """`module PATH NUMBER` runs turns on a home and prints `seconds` of each, `resident_mb`, and perhaps
+    """`module PATH NUMBER` runs turns on a home and prints `seconds` of each, `resident_mib`, and perhaps
     `processor_seconds`."""
     copies = {size: home(size).copied(figure) for size in sizes}
     seconds: dict[int, list[float]] = {size: [] for size in sizes}
@@ -28,7 +28,7 @@ def turn_costs(figure: str, module: str, what: str, sizes: Sequence[int]) -> Ite
                 found = measured(module, copies[size], number)
                 seconds[size] += found["seconds"]
                 used[size] += found.get("processor_seconds", [])
-                memory[size] = found["resident_mb"]
+                memory[size] = found["resident_mib"]
     finally:
         for path in copies.values():
             shutil.rmtree(path)
@@ -46,4 +46,4 @@ def turn_costs(figure: str, module: str, what: str, sizes: Sequence[int]) -> Ite
             yield Row(figure, size, against, f"{ratio:.2f}x", target, ratio <= TARGET_RATIO)
         if used[size]:
             yield Row(figure, size, "of it processor time", spread(used[size]))
-        yield Row(figure, size, "resident memory after it", f"{memory[size]:.0f} MB")
+        yield Row(figure, size, "resident memory after it", f"{memory[size]:.0f} MiB")

@@ -12,7 +12,7 @@ from assistant.core.sessions import OWNER_SCOPE
 from assistant.wire.search import open_history
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import home
-from tests.bench.process import measured, resident_mb
+from tests.bench.process import measured, resident_mib
 
 TARGET_P95_MS = 200
 FEW, MANY = 8, 50
@@ -39,13 +39,13 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
         yield Row("search", size, "recall@8 of planted facts, same plan", f"{100 * found['recall']:.1f} %")
         shares = " / ".join(f"{100 * share:.0f}" for share in found["kinds"].values())
         yield Row("search", size, f"by kind: {' / '.join(found['kinds'])}", f"{shares} %")
-        yield Row("search", size, "resident memory it adds", f"{found['added_mb']:.1f} MB")
+        yield Row("search", size, "resident memory it adds", f"{found['added_mib']:.1f} MiB")
 
 
 def _child(size: int, limit: int) -> None:
     made = home(size)
     history = open_history(made.path, patient=True)[0]
-    before = resident_mb()
+    before = resident_mib()
     history.search("Where did we say the meeting is?", OWNER_SCOPE)
     seconds, processor_seconds, kinds = [], [], defaultdict(list)
     for fact in made.planted:
@@ -62,7 +62,7 @@ def _child(size: int, limit: int) -> None:
                 "processor_seconds": processor_seconds,
                 "recall": sum(every) / len(every),
                 "kinds": {kind: sum(found) / len(found) for kind, found in kinds.items()},
-                "added_mb": resident_mb() - before,
+                "added_mib": resident_mib() - before,
             }
         )
     )

@@ -23,10 +23,10 @@ from assistant.settings.settings import load_settings
 from assistant.wire.app import build_app
 from tests.bench.figures import Row, percentile
 from tests.bench.homes import CHECKOUT, home
-from tests.bench.process import resident_mb, run
+from tests.bench.process import resident_mib, run
 from tests.support.scripted import RecordingBridge, ScriptedModel, owner_message
 
-ANSWER_SECONDS, READY_SECONDS, IDLE_MB, PROMPT_TOKENS = 0.8, 1.5, 100, 2800
+ANSWER_SECONDS, READY_SECONDS, IDLE_MIB, PROMPT_TOKENS = 0.8, 1.5, 100, 2800
 # Seconds until a start is given up; a busy machine with a large home takes a minute.
 _LONGEST_START = 300
 _RUNS = 7
@@ -57,7 +57,7 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
         yield Row(
             "start", size, "daemon ready, median", f"{ready:.2f} s", f"<= {READY_SECONDS} s", ready <= READY_SECONDS
         )
-        yield Row("start", size, "resident memory when idle", f"{idle:.0f} MB", f"<= {IDLE_MB} MB", idle <= IDLE_MB)
+        yield Row("start", size, "resident memory when idle", f"{idle:.0f} MiB", f"<= {IDLE_MIB} MiB", idle <= IDLE_MIB)
 
 
 def _environment(path: Path) -> dict[str, str]:
@@ -66,10 +66,10 @@ def _environment(path: Path) -> dict[str, str]:
 
 
 def _start(path: Path) -> tuple[float, float]:
-    """(seconds until the daemon says that it is ready, MB resident then)."""
+    """(seconds until the daemon says that it is ready, MiB resident then)."""
     began = time.perf_counter()
     with ready(path) as daemon:
-        return time.perf_counter() - began, resident_mb(daemon.pid)
+        return time.perf_counter() - began, resident_mib(daemon.pid)
 
 
 @contextmanager

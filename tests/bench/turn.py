@@ -19,7 +19,7 @@ from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE
 from assistant.store.script.outbox import StoredOutbox
 from tests.bench.figures import Row
 from tests.bench.homes import OpenHome, opened
-from tests.bench.process import resident_mb
+from tests.bench.process import resident_mib
 from tests.bench.prose import Prose
 from tests.bench.rounds import turn_costs
 
@@ -43,7 +43,7 @@ def _child(path: Path, number: int) -> None:
         seconds.append(time.perf_counter() - began)
         processor_seconds.append(time.process_time() - used)
     found = {"seconds": seconds[_WARM_UP:], "processor_seconds": processor_seconds[_WARM_UP:]}
-    print(json.dumps({**found, "resident_mb": resident_mb()}))
+    print(json.dumps({**found, "resident_mib": resident_mib()}))
     stores.close()
 
 

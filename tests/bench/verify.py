@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from assistant.store.verify.verifier import Verifier
 from tests.bench.figures import Row
 from tests.bench.homes import home, opened
-from tests.bench.process import measured, resident_mb
+from tests.bench.process import measured, resident_mib
 
 TARGET_MB = 50
 
@@ -23,7 +23,9 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
         speed = found["megabytes"] / found["seconds"]
         what = f"{found['megabytes']:.0f} MB of log, {found['records']:,} records in {found['seconds']:.1f} s"
         yield Row("verify", size, what, f"{speed:.0f} MB/s", f">= {TARGET_MB} MB/s", speed >= TARGET_MB)
-        yield Row("verify", size, "sound; resident memory at its end", f"{found['ok']}; {found['resident_mb']:.0f} MB")
+        yield Row(
+            "verify", size, "sound; resident memory at its end", f"{found['ok']}; {found['resident_mib']:.0f} MiB"
+        )
 
 
 def _child(size: int) -> None:
@@ -40,7 +42,7 @@ def _child(size: int) -> None:
                 "megabytes": report.bytes / 1e6,
                 "records": report.records,
                 "ok": report.ok,
-                "resident_mb": resident_mb(),
+                "resident_mib": resident_mib(),
             }
         )
     )

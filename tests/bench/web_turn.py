@@ -30,11 +30,11 @@ from assistant.cli.link import LinkLost
 from tests.bench.appends import durable_append, in_appends
 from tests.bench.figures import Row, percentile, spread
 from tests.bench.homes import CACHE, CHECKOUT
-from tests.bench.process import resident_mb
+from tests.bench.process import resident_mib
 from tests.bench.prose import Prose
 
 _TURNS, _WARM_UP = 380, 20
-FIRST_MB, LAST_MB = 120, 150
+FIRST_MIB, LAST_MIB = 120, 150
 
 
 class InstantModel:
@@ -127,8 +127,8 @@ class Talk:
     events: AsyncIterator[Any]
     seconds: list[float] = field(default_factory=list)
     processor_seconds: list[float] = field(default_factory=list)
-    first_mb: float = 0.0
-    last_mb: float = 0.0
+    first_mib: float = 0.0
+    last_mib: float = 0.0
 
     async def say(self, text: str, external_id: str) -> None:
         self.processor_seconds.append(self._processor_seconds())
@@ -138,7 +138,7 @@ class Talk:
             await self.link.acknowledge(reply["key"])
         self.seconds.append(time.perf_counter() - began)
         await self.link.acknowledge(reply["key"])
-        self.first_mb = self.first_mb or resident_mb(self.pid)
+        self.first_mib = self.first_mib or resident_mib(self.pid)
 
     async def _next_delivery(self) -> dict[str, Any]:
         while (event := await anext(self.events))[0] != "deliver":
@@ -157,9 +157,9 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
     yield Row("web-turn", None, "request to delivered event, p50 / p95 / p99", spread(talk.seconds))
     yield Row("web-turn", None, *in_appends(talk.seconds, append))
     yield Row("web-turn", None, "of it processor time of the daemon", spread(talk.processor_seconds))
-    for when, found, most in (("first", talk.first_mb, FIRST_MB), ("last", talk.last_mb, LAST_MB)):
+    for when, found, most in (("first", talk.first_mib, FIRST_MIB), ("last", talk.last_mib, LAST_MIB)):
         what = f"resident memory after the {when} of {_WARM_UP + _TURNS} turns"
-        yield Row("web-turn", None, what, f"{found:.0f} MB", f"<= {most} MB", found <= most)
+        yield Row("web-turn", None, what, f"{found:.0f} MiB", f"<= {most} MiB", found <= most)
 
 
 async def _held(checkouts: Sequence[Path], turns: int) -> list[Talk]:
@@ -180,7 +180,7 @@ async def _held(checkouts: Sequence[Path], turns: int) -> list[Talk]:
             for talk in talks if number % 2 else reversed(talks):
                 await talk.say(text, f"turn {number}")
         for talk in talks:
-            talk.last_mb = resident_mb(talk.pid)
+            talk.last_mib = resident_mib(talk.pid)
             talk.processor_seconds = [after - before for before, after in pairwise(talk.processor_seconds)][_WARM_UP:]
             del talk.seconds[:_WARM_UP]
             await talk.events.aclose()  # type: ignore[attr-defined]
@@ -241,8 +241,8 @@ def main() -> None:
     ):
         ratios = " / ".join(f"{percentile(after, s) / percentile(before, s):.2f}" for s in (0.50, 0.95, 0.99))
         print(f"{what}, p50 / p95 / p99: {spread(before)} -> {spread(after)}, {ratios} x")
-    for when, was, now in (("first", other.first_mb, this.first_mb), ("last", other.last_mb, this.last_mb)):
-        print(f"resident memory after the {when} turn: {was:.0f} MB -> {now:.0f} MB")
+    for when, was, now in (("first", other.first_mib, this.first_mib), ("last", other.last_mib, this.last_mib)):
+        print(f"resident memory after the {when} turn: {was:.0f} MiB -> {now:.0f} MiB")
 
 
 if __name__ == "__main__":

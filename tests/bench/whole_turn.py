@@ -31,7 +31,7 @@ from assistant.settings.sections import SettingsValues
 from assistant.settings.settings import load_settings
 from assistant.wire.app import build_app
 from tests.bench.figures import Row
-from tests.bench.process import resident_mb
+from tests.bench.process import resident_mib
 from tests.bench.prose import Prose
 from tests.bench.rounds import turn_costs
 from tests.support.running_app import use_model
@@ -84,7 +84,7 @@ async def _child(path: Path, number: int) -> None:
         await bridge.delivered.wait()
         seconds.append(time.perf_counter() - began)
         await app.dispatcher.flush()
-    print(json.dumps({"seconds": seconds[_WARM_UP:], "resident_mb": resident_mb()}))
+    print(json.dumps({"seconds": seconds[_WARM_UP:], "resident_mib": resident_mib()}))
     await app.stop(5)
     await worker
     app.close()

@@ -23,7 +23,7 @@ from assistant.search.query import SearchLimits
 from assistant.store.database import Database
 from assistant.store.schema.migrations import search_migrations
 from assistant.store.search.index_store import SqliteIndexStore, Stemmer
-from tests.bench.process import resident_mb
+from tests.bench.process import resident_mib
 from tests.bench.prose import Prose
 
 MEMORIES, FACTS, APPENDED = 100_000, 400, 500
@@ -52,7 +52,7 @@ def ask(folder: Path) -> dict[str, object]:
     the facts that are found among the first ten."""
     embedder = WordLlamaEmbedder()
     embedder.embed(["What stands here already is no part of the collection."])
-    before, began = resident_mb(), time.perf_counter()
+    before, began = resident_mib(), time.perf_counter()
     engine = _engine(folder)
     where = SearchFilter(OWNER_SCOPE, ("memory",))
     engine.search("Where did we say the meeting is?", where)
@@ -64,7 +64,7 @@ def ask(folder: Path) -> dict[str, object]:
         asked.append(time.perf_counter() - began)
         processor.append(time.thread_time() - used)
         found += _place_of(number) in [hit.source for hit in hits]
-    added = resident_mb() - before
+    added = resident_mib() - before
     appended = []
     for record in list(_records(MEMORIES, APPENDED)):
         began = time.perf_counter()

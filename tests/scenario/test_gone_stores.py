@@ -31,6 +31,7 @@ from assistant.store.home.inventory import (
     StoreCheck,
     StoreRecorder,
     check_stores,
+    read_inventory,
     read_mark,
 )
 from assistant.store.log.rebuild import is_padding
@@ -264,6 +265,25 @@ def test_a_first_start_that_is_killed_before_it_has_an_inventory_is_no_loss(tmp_
         with pytest.raises(StoreError):
             StoreRecorder(tmp_path, (script, character), StoreCheck(None)).record(NOW)
     assert read_mark(tmp_path / SCRIPT_DB) == 1
+    assert check_stores(tmp_path).remarks == ()
+
+
+def test_a_start_moves_nothing_into_the_files_and_an_end_records_once_that_they_have_all(tmp_path: Path) -> None:
+    script = Database.open(tmp_path / SCRIPT_DB, script_migrations, NOW)
+    character = Database.open(tmp_path / CHARACTER_DB, character_migrations, NOW)
+    recorder = StoreRecorder(tmp_path, (script, character), StoreCheck(None))
+    with closing(script), closing(character):
+        recorder.record_opened(NOW)
+        opened = read_inventory(tmp_path)
+        recorder.record_closing(NOW)  # also where nothing has changed
+        assert read_inventory(tmp_path) == opened
+    recorder.record_closed()
+    closed = read_inventory(tmp_path)
+    assert opened is not None and closed is not None
+    for name in (SCRIPT_DB, CHARACTER_DB):
+        assert (opened.entry(name).mark, opened.entry(name).settled) == (1, 0)
+        assert closed.entry(name).settled == closed.entry(name).mark == read_mark(tmp_path / name) == 1
+        assert closed.entry(name).fingerprint
     assert check_stores(tmp_path).remarks == ()
 
 

@@ -32,7 +32,7 @@ from assistant.core.sessions import MAIN_SESSION, THREAD_PREFIX
 from tests.bench.figures import Row, table
 from tests.bench.homes import CACHE, CHECKOUT, home
 from tests.bench.machine import description
-from tests.bench.process import resident_mb
+from tests.bench.process import resident_mib
 from tests.soak.model import SoakModel
 
 SESSIONS = (MAIN_SESSION, f"{THREAD_PREFIX}garden", f"{THREAD_PREFIX}work")
@@ -205,7 +205,7 @@ async def _listen(path: Path, session: str, watched: DaemonObservation) -> None:
 async def _watch(pid: int, watched: DaemonObservation) -> None:
     began = time.monotonic()
     while True:
-        watched.samples.append((time.monotonic() - began, resident_mb(pid), _descriptors(pid)))
+        watched.samples.append((time.monotonic() - began, resident_mib(pid), _descriptors(pid)))
         await asyncio.sleep(_LOOK_SECONDS)
 
 

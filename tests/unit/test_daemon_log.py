@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,17 @@ def test_a_log_that_cannot_be_written_keeps_nobody_from_talking(tmp_path: Path) 
     log_to_file(tmp_path / "no-such-folder" / "assistant.log")
     structlog.get_logger().error("lost")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_library_of_the_log_is_loaded_with_the_first_line_that_is_written(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from assistant.cli.logging_setup import log_to_file;"
+        "from assistant.core.logger import get_logger, set_log_level; log = get_logger();"
+        f"log_to_file(Path({str(tmp_path / 'assistant.log')!r})); log.info('ready'); log.debug('x', n=1);"
+        "print('structlog' in sys.modules); log.warning('late', n=1); print('structlog' in sys.modules);"
+        "log.info('below'); set_log_level('info'); log.info('above')"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout == "False\nTrue\n"
+    written = [line.split(" level=")[1] for line in (tmp_path / "assistant.log").read_text().splitlines()]
+    assert written == ["warning event=late n=1", "info event=above"]

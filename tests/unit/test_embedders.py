@@ -89,16 +89,16 @@ def test_texts_that_were_embedded_leave_nothing_in_memory() -> None:
 from string import ascii_lowercase as letters
 
 from assistant.mem0.embedders import WordLlamaEmbedder
-from tests.bench.process import resident_mb
+from tests.bench.process import resident_mib
 
 embedder = WordLlamaEmbedder()
 embedder.embed(["The first text loads what is needed."])
-before = resident_mb()
+before = resident_mib()
 for number in range(100):
     embedder.embed([f"In row {number} of field {n} grow {n % 7} plants that nobody counted." for n in range(100)])
 for first in letters:
     embedder.embed([first + second + third for second in letters for third in letters])
-print(resident_mb() - before)
+print(resident_mib() - before)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 10

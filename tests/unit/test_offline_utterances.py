@@ -9,6 +9,8 @@ from dataclasses import replace
 from assistant.core.messages import Message, ToolCall
 from assistant.core.model_api import ModelReply, ModelRequest, ToolSpec
 from assistant.models.offline.model import OfflineModel
+from assistant.models.offline.parse import parse_message, parse_sentence
+from sleep.rules.sentences import split_sentences
 from tests.support.sentence_tables import every_case
 
 NOTHING = {"list_reminders": "No reminder is waiting.", "manage_todo_list": "To-do list: 0 open"}
@@ -290,6 +292,11 @@ TABLE: list[tuple[str, Expectation]] = [
     ("My sister is Anna. What's on my list?", LIST),
     ("Thanks! Remember that the boiler code is 42.", NOTED),
 ]
+
+
+def test_a_greeting_of_one_word_means_the_same_as_where_all_is_read() -> None:
+    for word in ("hi", "Hello", "Bonjour!", "hola?", "thanks", "Danke.", "ok", "no", "bye"):
+        assert parse_message(word) == (parse_sentence(split_sentences(word)[0]),), word
 
 
 async def first_reply(text: str, *, tools: tuple[ToolSpec, ...] = TOOLS) -> Message:

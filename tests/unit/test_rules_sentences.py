@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from sleep.rules.clauses import join_fragments
 from sleep.rules.extract_statements import extract_statements
+from sleep.rules.sentence_cache import IN_A_TEXT, cached_by_sentence, forget_sentences
 from sleep.rules.sentences import expand_shorthand, split_sentences
 from tests.support.sentence_tables import every_case
 
@@ -83,3 +84,18 @@ def test_what_is_told_for_short_is_kept_as_it_was_typed(told: str) -> None:
 @every_case(["whats the diff between ssd n hdd", "can u fix this pls", "thx u r the best"])
 def test_f29_what_is_asked_for_short_is_not_learned(asked: str) -> None:
     assert extract_statements(asked) == []
+
+
+def test_what_was_found_in_a_sentence_is_kept_until_its_text_was_gone_through() -> None:
+    read: list[str] = []
+
+    @cached_by_sentence(IN_A_TEXT)
+    def letters(sentence: str) -> int:
+        read.append(sentence)
+        return len(sentence)
+
+    assert letters("Ja.") == letters("Ja.") == 3
+    assert read == ["Ja."]
+    forget_sentences()
+    assert letters("Ja.") == 3
+    assert read == ["Ja.", "Ja."]

@@ -328,10 +328,15 @@ class StoreRecorder:
         self._record(now, Database.checkpoint)
 
     def record_closing(self, now: datetime) -> None:
-        """Raise the marks before the databases are closed; `record_closed` records them. Raises `StoreError`."""
-        if self._note(now, _empty_wal) is None:
-            for database in self._databases:
-                _empty_wal(database)
+        """Raise the marks and empty the write-ahead logs before the databases are closed; `record_closed` records that.
+        Raises `StoreError`."""
+        self._note(now, lambda database: False)
+        if self._inventory is None:
+            return
+        stores = dict(self._inventory.stores)
+        for name in (database.path.name for database in self._databases if _empty_wal(database)):
+            stores[name] = replace(stores[name], settled=stores[name].mark)
+        self._inventory = replace(self._inventory, stores=stores)
 
     def _record(self, now: datetime, settle: Callable[[Database], bool]) -> None:
         if (inventory := self._note(now, settle)) is not None:
