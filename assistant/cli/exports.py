@@ -24,7 +24,7 @@ from assistant.commands.table import Item
 from assistant.core.calendar import format_local_time, utc_now
 from assistant.core.errors import HomeError
 from assistant.core.records import LogRecord
-from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, Generation
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, Generation, session_name
 from assistant.core.text import pluralize
 from assistant.wire.stores import build_session_reader
 
@@ -67,7 +67,7 @@ def export_session(session: str, generation: int | None, form: str, output: Path
             return
         _write(output, lines)
     count = pluralize(said[True], "message")
-    print_remark(f"{chosen.session}, number {chosen.number}: {count} written to {output}.")
+    print_remark(f"{session_name(chosen.session)}, number {chosen.number}: {count} written to {output}.")
 
 
 def _counted(records: Iterable[LogRecord], said: Counter[bool]) -> Iterator[LogRecord]:
@@ -97,7 +97,7 @@ def is_said(kind: object, role: object, content: object) -> bool:
 
 def markdown_lines(records: Iterable[LogRecord], generation: Generation, zone: ZoneInfo) -> Iterator[str]:
     """Without their ends."""
-    yield f"# {generation.session}, number {generation.number}\n"
+    yield f"# {session_name(generation.session)}, number {generation.number}\n"
     end = f", ended {format_local_time(generation.ended_at, zone)}" if generation.ended_at else ""
     yield f"Started {format_local_time(generation.started_at, zone)}{end}"
     for record in records:

@@ -89,8 +89,9 @@ def archive() -> None:
 
 def _render_list(entries: Sequence[ArchiveEntry], zone: tzinfo) -> str:
     lines = [
-        f"- `{entry.session} {entry.generation}` — {_span(entry, zone)}, {pluralize(entry.records, 'record')}, "
-        f"{format_bytes(entry.bytes)}, {entry.url}{' (encrypted)' if entry.encrypted else ''}"
+        f"- `{session_name(entry.session)} {entry.generation}` — {_span(entry, zone)}, "
+        f"{pluralize(entry.records, 'record')}, {format_bytes(entry.bytes)}, "
+        f"{entry.url}{' (encrypted)' if entry.encrypted else ''}"
         for entry in entries
     ]
     return "\n".join(lines) or "Nothing is archived yet. A conversation is archived when it is reset: `/reset`."
@@ -133,7 +134,7 @@ def _render_conversation(conversation: ArchivedConversation, zone: tzinfo) -> st
         for record in conversation.records
     ]
     if not is_whole:
-        name = f"{conversation.session} {conversation.generation}"
+        name = f"{session_name(conversation.session)} {conversation.generation}"
         lines.append(f"`assistant archive show {name}` prints all {conversation.messages:,} messages.")
     return "\n".join(lines)
 
@@ -172,7 +173,7 @@ async def show(context: CommandContext, session: str, number: int | None) -> Arc
 
 def _render_hits(hits: Sequence[ArchiveHit], zone: tzinfo) -> str:
     lines = [
-        f"- `{hit.session} {hit.generation}` {format_local_time(hit.at, zone)} {hit.role}: "
+        f"- `{session_name(hit.session)} {hit.generation}` {format_local_time(hit.at, zone)} {hit.role}: "
         f"{shorten_line(hit.text, 300)}"
         for hit in hits
     ]

@@ -204,8 +204,9 @@ def _render_reset(report: ResetReport, _: tzinfo) -> str:
     if not report.done:
         where = f" at {report.archive}" if report.archive else ""
         return (
-            f"The conversation {report.session} has {pluralize(report.messages, 'message')}. What is worth remembering "
-            f"is written down first, then all of it is archived{where}, and the archive is read back.\n\n"
+            f"The conversation {session_name(report.session)} has {pluralize(report.messages, 'message')}. What is "
+            f"worth remembering is written down first, then all of it is archived{where}, and the archive is read "
+            "back.\n\n"
             "The next conversation begins empty, with a short note of what was open "
             f"({pluralize(report.open_requests, 'open request')}). Memories, to-dos, pins, requests and the message "
             "log stay as they are."
@@ -218,7 +219,7 @@ def _render_reset(report: ResetReport, _: tzinfo) -> str:
             learned = f"{unread} are still to be read for memories, which happens now."
     stays = "stays" if report.messages == 1 else "stay"
     archived = f" That conversation is archived at {report.archive}, read back and checked." if report.archive else ""
-    resume = f" `/sessions resume {report.session} {report.ended}` resumes that conversation."
+    resume = f" `/sessions resume {session_name(report.session)} {report.ended}` resumes that conversation."
     begins = (
         f"{session_name(report.session)} ended. The next message in it begins a new conversation."
         if report.put_away
@@ -270,10 +271,10 @@ class ResumeReport:
 
 
 def _render_resume(report: ResumeReport, _: tzinfo) -> str:
-    back = f": `/sessions resume {report.session} {report.ended}` goes back" if report.can_go_back else ""
+    back = f": `/sessions resume {session_name(report.session)} {report.ended}` goes back" if report.can_go_back else ""
     return (
-        f"{report.session} continues number {report.resumed}: the model sees again what it last saw there. Number "
-        f"{report.ended} ended for it and is kept{back}."
+        f"{session_name(report.session)} continues number {report.resumed}: the model sees again what it last saw "
+        f"there. Number {report.ended} ended for it and is kept{back}."
     )
 
 
@@ -318,7 +319,7 @@ def _render_reset_or_cancel(report: ResetReport | CancelReport, zone: tzinfo) ->
     if isinstance(report, ResetReport):
         return _render_reset(report, zone)
     if report.cancelled:
-        return f"The reset of {report.session} is cancelled."
+        return f"The reset of {session_name(report.session)} is cancelled."
     return f"No reset of {session_name(report.session)} is waiting."
 
 

@@ -26,7 +26,7 @@ from assistant.core.messages import Media
 from assistant.core.notices import NoticeKind
 from assistant.core.ports import Barrier
 from assistant.core.records import Button, OutboxItem, OutgoingMessage
-from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, session_role
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, session_name, session_role
 from assistant.core.shutdown import ShutdownTimeouts, finish_within
 from assistant.core.store_ports import Outbox
 from assistant.core.telemetry import Tracer
@@ -359,7 +359,7 @@ def _give_up_notice(item: OutboxItem, state: Literal["ambiguous", "failed"], err
 
 def _describe_message(outgoing: OutgoingMessage) -> str:
     if not _is_owners(outgoing):
-        return f"A message to {outgoing.session}"
+        return f"A message to {session_name(outgoing.session)}"
     words = preview_line(outgoing.body) or ", ".join(preview_line(file.name or file.mime) for file in outgoing.media)
     return f"A message to you (`{words}`)" if words else "A message to you"
 

@@ -27,6 +27,7 @@ from assistant.core.sessions import (
     Generation,
     GenerationEnd,
     SessionReset,
+    session_name,
     session_role,
 )
 from assistant.core.store_ports import Conversation
@@ -122,7 +123,9 @@ class SessionResetter:
         generation = self._current(request)
         async with context.block_sleep():
             if context.is_compacting(request.session):
-                raise UsageError(f"{request.session} is being compacted. Nothing was changed; try again in a minute.")
+                raise UsageError(
+                    f"{session_name(request.session)} is being compacted. Nothing was changed; try again in a minute."
+                )
             with context.hold_session(request.session):
                 now = context.clock()
                 begun = SessionReset(
@@ -148,16 +151,22 @@ class SessionResetter:
         if not generations and request.session == MAIN_SESSION:
             raise NothingYet(NOTHING_SAID)
         if not generations:
-            raise UsageError(f"There is no session {request.session!r}. Nothing was changed; `/sessions` lists them.")
+            raise UsageError(
+                f"There is no session {session_name(request.session)!r}. Nothing was changed; `/sessions` lists them."
+            )
         empty = generations[-1].first_at is None and generations[-1].resumed is None
         if empty and request.resumes is None:
-            raise UsageError(f"Nothing was said in {request.session} since it began. Nothing was changed.")
+            raise UsageError(
+                f"Nothing was said in {session_name(request.session)} since it began. Nothing was changed."
+            )
         return generations[-1]
 
     async def _extract(self, request: ResetRequest) -> bool:
         """Extract unread messages within the time limit; return whether more could be read now. The rest is queued when
         the generation ends."""
-        self._context.show_progress(request.session, f"Reading {request.session} for what is worth remembering…")
+        self._context.show_progress(
+            request.session, f"Reading {session_name(request.session)} for what is worth remembering…"
+        )
         now = self._context.clock()
         try:
             outcome = await self._context.extract(request.session, now, now + self._learn_for)
@@ -186,7 +195,9 @@ class SessionResetter:
             except StaleView:
                 continue
             return self._done(info, archived, note)
-        raise UsageError(f"{request.session} kept changing while it was archived. Nothing was removed; try again.")
+        raise UsageError(
+            f"{session_name(request.session)} kept changing while it was archived. Nothing was removed; try again."
+        )
 
     async def _archive(self, request: ResetRequest, ended: EndedGeneration, reset: SessionReset) -> ArchiveEntry:
         """Raises `ArchiveUnavailable`: then the reset waits."""
@@ -208,8 +219,8 @@ class SessionResetter:
             self._stores.resets.postpone(reset.session, reset.generation, str(error), self._context.clock() + pause)
             minutes = int(pause.total_seconds() // 60)
             raise ArchiveUnavailable(
-                f"{reset.session} was not reset and continues. {error} The next try is in {minutes} min; "
-                f"`/reset {reset.session} --cancel` cancels it."
+                f"{session_name(reset.session)} was not reset and continues. {error} The next try is in {minutes} min; "
+                f"`/reset {session_name(reset.session)} --cancel` cancels it."
             ) from error
 
     def _note(self, ended: EndedGeneration) -> str:

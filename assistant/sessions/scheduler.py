@@ -18,7 +18,7 @@ from assistant.core.calendar import SleepSchedule, is_late_start, is_still_ahead
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ArchiveUnavailable, AssistantError, UsageError
 from assistant.core.logger import get_logger
-from assistant.core.sessions import EndReason, GenerationActivity, SessionKind, SessionReset, session_kind
+from assistant.core.sessions import EndReason, GenerationActivity, SessionKind, SessionReset, session_kind, session_name
 from assistant.core.store_ports import Conversation
 from assistant.sessions.reset import (
     MAX_RETRY_PAUSE,
@@ -200,8 +200,8 @@ def find_reset_problems(
         if overdue is not None and info.key not in {reset.session for reset in waiting}:
             hour = f"{overdue.slot.astimezone(policies.zone):%Y-%m-%d %H:%M}"
             yield (
-                f"The daily reset of {info.key} was due at {hour} and did not happen. Keep `assistant run` running, or "
-                f"say `assistant reset {info.key}`."
+                f"The daily reset of {session_name(info.key)} was due at {hour} and did not happen. Keep "
+                f"`assistant run` running, or say `assistant reset {session_name(info.key)}`."
             )
 
 
@@ -209,6 +209,6 @@ def _waits(reset: SessionReset, policies: ResetPolicies) -> str:
     next_try = "" if reset.retry_at is None else f", next at {reset.retry_at.astimezone(policies.zone):%Y-%m-%d %H:%M}"
     why = reset.note if reset.note.endswith((".", "…")) else f"{reset.note}."
     return (
-        f"The reset of {reset.session} waits for the archive{next_try}: {why} "
-        f"`assistant reset {reset.session} --cancel` cancels it."
+        f"The reset of {session_name(reset.session)} waits for the archive{next_try}: {why} "
+        f"`assistant reset {session_name(reset.session)} --cancel` cancels it."
     )

@@ -28,6 +28,7 @@ from assistant.core.logger import get_logger
 from assistant.core.memories import JournalEntry, PhaseCursor, SleepReport
 from assistant.core.ports import BreakersPort
 from assistant.core.records import LogRecord, SessionInfo
+from assistant.core.sessions import session_name
 from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from assistant.core.telemetry import NULL_TRACER, Tracer
 from assistant.core.text import pluralize
@@ -217,7 +218,7 @@ class SleepCycle:
                 await self._read_session(info, outcome, now, cycle=cycle)
             except CorruptStore as error:
                 # Only this session's files are damaged.
-                outcome.errors.append(f"{info.key}: {error}")
+                outcome.errors.append(f"{session_name(info.key)}: {error}")
             await asyncio.sleep(0)
         unsaved = outcome.read_count and not outcome.written_count and not outcome.repeated_count
         if unsaved and (outcome.had_learnable or outcome.rejected or outcome.unlearned_count >= _MANY_STATEMENTS):
@@ -234,7 +235,7 @@ class SleepCycle:
             try:
                 compacted = await self.compact_session(info.key, _COMPACTS_AS.get(trigger, trigger))
             except AssistantError as error:
-                outcome.errors.append(f"{info.key}: {error}")
+                outcome.errors.append(f"{session_name(info.key)}: {error}")
                 continue
             if compacted is not None:
                 outcome.add_cost(compacted.cost_usd)
@@ -281,7 +282,7 @@ class SleepCycle:
         outcome.add_cost(extracted.cost_usd)
         if extracted.is_temporary_failure and self._may_ask(now):
             outcome.waiting_count += 1
-            outcome.errors.append(f"{info.key} is read at the next sleep: {extracted.rejected[0]}")
+            outcome.errors.append(f"{session_name(info.key)} is read at the next sleep: {extracted.rejected[0]}")
             return False
         last = batch[-1].seq
         cursor = PhaseCursor(EXTRACT_PHASE, info.key, info.generation, last)

@@ -13,6 +13,7 @@ from datetime import datetime
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import CorruptStore
 from assistant.core.records import SessionInfo
+from assistant.core.sessions import session_name
 from assistant.core.store_ports import Conversation, ImportsPort, Journal
 from sleep.cycle.extract import EXTRACT_PHASE
 from sleep.cycle.phase import PhaseResult
@@ -52,7 +53,7 @@ class ImportReading:
                 went_on = await read_on(info, outcome, now, cycle)
             except CorruptStore as error:
                 # Only this conversation's files are damaged.
-                outcome.errors.append(f"{info.key}: {error}")
+                outcome.errors.append(f"{session_name(info.key)}: {error}")
                 passed_over.add(info.key)
                 continue
             if not went_on and outcome.waiting_count:

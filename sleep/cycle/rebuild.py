@@ -23,6 +23,7 @@ from assistant.core.errors import CorruptStore
 from assistant.core.memories import JournalEntry, Memory, MemoryChange, PhaseCursor
 from assistant.core.memory_api import ConsolidationsPort, Memories
 from assistant.core.records import SessionInfo
+from assistant.core.sessions import session_name
 from assistant.core.store_ports import Conversation, Journal, LogReaderPort
 from sleep.cycle.change_plan import derive_memory_id, memory_from_entry, merge_entry
 from sleep.cycle.changes import add_changes
@@ -122,13 +123,13 @@ class Reextraction:
                 batch = await self.extractor.read_batch(self.log_reader, info.key, generation, seq)
             except CorruptStore as error:
                 # Only this conversation's files are damaged.
-                return replace(result, notes=(*result.notes, f"{info.key}: {error}"))
+                return replace(result, notes=(*result.notes, f"{session_name(info.key)}: {error}"))
             if not batch:
                 return result
             known_texts = dict.fromkeys(text for record in batch for text in learned.get(record.id, ()))
             extracted = await self.extractor.extract(batch, list(known_texts))
             if extracted.is_temporary_failure:
-                why = f"{info.key}: {extracted.rejected[0]}. Run it again later."
+                why = f"{session_name(info.key)}: {extracted.rejected[0]}. Run it again later."
                 return replace(result, notes=(*result.notes, why))
             extracted = await add_changes(extracted, self.journal)
             seq = batch[-1].seq

@@ -33,7 +33,7 @@ async def test_a_thread_is_put_away_and_its_next_message_begins_the_next(tmp_pat
         assert "which is new" in await run(it, "/session Trip to Rome")
         await say_in(it, "thread:trip-to-rome", "We fly in May.")
         told = await run(it, "/sessions end trip-to-rome")
-        assert "trip-to-rome ended" in told
+        assert "trip-to-rome ended" in told and "`/sessions resume trip-to-rome 1`" in told
         await say_in(it, "thread:trip-to-rome", "And June?")
         assert shown(it, "thread:trip-to-rome")[1:] == ["And June?", "Nice."]
         with pytest.raises(UsageError, match="main cannot be ended"):

@@ -184,7 +184,8 @@ def _head(checkpoint: Checkpoint, zone: tzinfo) -> str:
     sources = "earlier summaries" if checkpoint.depth > 1 else "the original messages"
     return "\n".join(
         (
-            f"Compaction #{checkpoint.id} of {checkpoint.session}, {format_local_time(checkpoint.created_at, zone)}:",
+            f"Compaction #{checkpoint.id} of {session_name(checkpoint.session)}, "
+            f"{format_local_time(checkpoint.created_at, zone)}:",
             f"- {checkpoint.trigger}, {describe_tier(checkpoint.tier)}, {describe_state(checkpoint.state)}{note}",
             f"- messages {checkpoint.from_message_id} to {checkpoint.to_message_id} "
             f"({checkpoint.messages_compressed:,}), {_tokens(checkpoint)}",

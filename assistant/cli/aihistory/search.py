@@ -27,7 +27,7 @@ from assistant.core.calendar import format_local_time
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
-from assistant.core.sessions import OWNER_SCOPE, is_imported
+from assistant.core.sessions import OWNER_SCOPE, is_imported, session_name
 from assistant.core.text import lazy_regex
 from sleep.rules.secrets import asks_for_secret
 
@@ -63,7 +63,7 @@ class _FoundHits:
 
 def _render_hits(found: _FoundHits, zone: tzinfo) -> str:
     lines = [
-        f"- {hit.session}, {format_local_time(hit.at, zone)}, "
+        f"- {session_name(hit.session)}, {format_local_time(hit.at, zone)}, "
         f"{f'{hit.role} #{hit.message_id}' if hit.message_id is not None else 'summary'} "
         f"({'imported' if hit.id is None else f'compaction {hit.id}'}): {clean_line(found.mask.apply(hit.text), 400)}"
         for hit in found.hits
