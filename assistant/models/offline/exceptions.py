@@ -23,7 +23,7 @@ BEYOND_RULES = (
     'without the exception, and say "skip …" when that day is the next.'
 )
 _EXCEPT = lazy_regex(
-    r"[\s,(]*\b(?:except(?:ing)?(?: for)?|but not|just not|apart from|other than|au(?:ss|ß)er|nur nicht|aber nicht"
+    r"[\s,(]{0,3}\b(?:except(?:ing)?(?: for)?|but not|just not|apart from|other than|au(?:ss|ß)er|nur nicht|aber nicht"
     r"|bis auf|sauf|excepte|hormis|mais pas|menos|excepto|salvo|pero no)\b"
     r"(?=(?: (?:on|at|in|for|the|am|an|im|in der|den|le|les|la|el|los|las|en|pour|a))*\s)"
 )

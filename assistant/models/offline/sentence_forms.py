@@ -131,6 +131,8 @@ def _intent_at_once(it: _Sentence) -> str:
         return "statement"
     if _is_beyond(it.folded) or (says("summarises", it.folded) and not it.times.of_kind("day")):
         return "cannot"
+    if says("asks_of_world", it.folded.strip(" ¿")) and not it.named and not names_list(it.text):
+        return "cannot"
     if asks_what_is_left(it.text) or month_asked_for(it.text):
         return "ask"
     if notes_quoted(it.text) and not (it.named or says("reminder_noun", it.folded)):
