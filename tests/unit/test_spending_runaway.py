@@ -166,3 +166,10 @@ def test_a_guest_is_told_in_words_without_sums() -> None:
     guard = turn_guard(lambda: 0)
     note = guard.footnote_for("peer:a:ann", "The daily budget is used up.", [ASKED], "offline", NOW)
     assert note and not any(letter in note for letter in "0123456789$`/")
+
+
+@pytest.mark.parametrize(("model", "named"), [("offline", "offline mode (no language model)"), ("qwen3", "qwen3")])
+def test_who_answers_instead_is_named_as_it_is(model: str, named: str) -> None:
+    guard, begun = turn_guard(lambda: 0), [ASKED, Message("assistant", "let me see", model="claude")]
+    assert f"So this is an answer of {named}." in guard.footnote_for("main", "Used up.", [ASKED], model, NOW)
+    assert f"finished by {named}." in guard.footnote_for("main", "Used up.", begun, model, NOW)
