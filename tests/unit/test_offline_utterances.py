@@ -165,6 +165,8 @@ TABLE: list[tuple[str, Expectation]] = [
     ("what is the wifi password again?", asks("wifi", "password")),
     ("Can you tell me where the spare key is?", asks("spare", "key")),
     ("have I ever mentioned Lola's?", asks("lola")),
+    ("whats the weather tomorrow", asks("weather")),
+    ("wie wird das Wetter morgen", asks("wetter")),
     ("what colour is my car", asks("colour", "car")),
     ("Did I say when the boiler was serviced?", asks("boiler", "serviced")),
     ("remind me what Tom drinks", asks("tom", "drinks")),
