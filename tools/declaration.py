@@ -2,8 +2,8 @@
 tools share.
 
 The JSON Schema and the validation of arguments are derived from the function's signature, and the description from its
-docstring, so that they always match the code. The validator is made when a tool is first called. A tool uses ports and values
-passed when the registry is built, never an adapter.
+docstring, so that they always match the code. The validator is made when a tool is first called. A tool uses ports and
+values passed when the registry is built, never an adapter.
 """
 
 from __future__ import annotations

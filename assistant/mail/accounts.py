@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import field, replace
 from datetime import UTC, datetime
-
 from typing import TYPE_CHECKING
 
 from assistant.core.dataclass import dataclass
