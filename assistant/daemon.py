@@ -94,6 +94,9 @@ async def serve_daemon(
     `warm_after` seconds later, or, with None, only when it is needed. Without `listens` the page is served only where
     a port was chosen."""
     every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
+    if warm_after is not None:
+        # Else it is imported later, as a whole, and seldom: most questions are answered by then.
+        _import_scheduler()
     with home_lock(settings.home.path, role):
         async with contextlib.AsyncExitStack() as stack:
             app = build_app(settings, SteadyClock(), listens=listens)
@@ -195,6 +198,15 @@ def _heartbeat(app: App, settings: Settings, supervision: Supervision) -> Heartb
     )
 
 
+def _import_scheduler() -> None:
+    """Import APScheduler without its pools of processes, which need another fifty modules, and its plugins: neither is
+    used. Call it before threads start, which would find neither."""
+    with placeholder_modules(**{"concurrent.futures.process": "BrokenProcessPool"}), no_package_metadata():
+        import apscheduler.schedulers.asyncio
+        import apscheduler.triggers.cron
+        import apscheduler.triggers.interval  # noqa: F401
+
+
 async def _run_schedule(app: App, settings: Settings, after: float) -> None:
     """Do what is due at intervals, from `after` seconds on, until this is cancelled."""
     await asyncio.sleep(after)
@@ -208,11 +220,9 @@ async def _run_schedule(app: App, settings: Settings, after: float) -> None:
 def _schedule(app: App, settings: Settings) -> AsyncIOScheduler:
     """The jobs are coroutines: APScheduler runs anything else in a thread, and neither the runtime nor the stores are
     thread-safe."""
-    # Its pools of processes are never used, and need another fifty modules; nor are plugins for it.
-    with placeholder_modules(**{"concurrent.futures.process": "BrokenProcessPool"}), no_package_metadata():
-        from apscheduler.schedulers.asyncio import AsyncIOScheduler
-        from apscheduler.triggers.cron import CronTrigger
-        from apscheduler.triggers.interval import IntervalTrigger
+    from apscheduler.schedulers.asyncio import AsyncIOScheduler
+    from apscheduler.triggers.cron import CronTrigger
+    from apscheduler.triggers.interval import IntervalTrigger
 
     async def watch() -> None:
         # The stores know whether something was done already, as in an hour that comes twice.

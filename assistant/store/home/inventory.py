@@ -330,6 +330,13 @@ class StoreRecorder:
     def record_closing(self, now: datetime) -> None:
         """Raise the marks and empty the write-ahead logs before the databases are closed; `record_closed` records that.
         Raises `StoreError`."""
+        try:
+            for database in self._databases:
+                database.require_same_file()
+        except StoreError:
+            # What is in its place now is another data folder, or none.
+            self._inventory = None
+            raise
         self._note(now, lambda database: False)
         if self._inventory is None:
             return
