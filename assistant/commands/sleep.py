@@ -229,15 +229,7 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
             if files := ", ".join(filter(None, [notes, profiles, "MEMORY.md" if phase.get("curated") else ""])):
                 yield f"Written: {files}."
             if secrets := phase.get("secrets"):
-                kept = (
-                    "It is remembered; ask for it by its name to see it."
-                    if secrets == 1
-                    else "They are remembered; ask for them by their names to see them."
-                )
-                yield (
-                    f"Left out of these and of the notes of the day: {pluralize(secrets, 'thing')} that looked like a "
-                    f"password, key, PIN or card number. {kept}"
-                )
+                yield _left_out(secrets)
         case "notes":
             if phase.get("notes"):
                 yield f"Written: {_notes_of_days(phase['notes'])}."
@@ -255,6 +247,16 @@ def _phase_lines(name: str, phase: Mapping[str, Any]) -> Iterator[str]:
                     f"{session_name(session)}, {compacted['tokens_before']:,} tokens became "
                     f"{compacted['tokens_after']:,}."
                 )
+
+
+def _left_out(secrets: int) -> str:
+    kept = "It is remembered; ask for it by its name to see it."
+    if secrets > 1:
+        kept = "They are remembered; ask for them by their names to see them."
+    return (
+        f"Left out of these and of the notes of the day: {pluralize(secrets, 'thing')} that looked like a "
+        f"password, key, PIN or card number. {kept}"
+    )
 
 
 def _notes_of_days(days: int) -> str:

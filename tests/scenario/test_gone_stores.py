@@ -22,21 +22,14 @@ from assistant.core.records import IntegrityReport
 from assistant.settings.settings import Settings, load_settings
 from assistant.store.backup.folder import BackupFolder
 from assistant.store.backup.make import BackupRequest, make_backup
-from assistant.store.database import Database
 from assistant.store.files import WriteThrottle
 from assistant.store.home.inventory import (
     CHARACTER_DB,
     INVENTORY_FILE,
     SCRIPT_DB,
-    StoreCheck,
-    StoreRecorder,
-    check_stores,
-    read_inventory,
-    read_mark,
 )
 from assistant.store.log.rebuild import is_padding
 from assistant.store.rows import LOST_PLACEHOLDER
-from assistant.store.schema.migrations import character_migrations, script_migrations
 from assistant.wire.checks import build_repairer
 from assistant.wire.stores import Stores
 from tests.support.command_line import one_line_error, run_in_process
@@ -254,37 +247,6 @@ async def test_a_time_that_the_disk_changed_is_repaired(tmp_path: Path) -> None:
     async with run_app(tmp_path) as it:
         assert todos(it) == ["oil the mast"]
         it.app.stores.memory_search.search("boat", "owner")
-
-
-def test_a_first_start_that_is_killed_before_it_has_an_inventory_is_no_loss(tmp_path: Path) -> None:
-    script = Database.open(tmp_path / SCRIPT_DB, script_migrations, NOW)
-    character = Database.open(tmp_path / CHARACTER_DB, character_migrations, NOW)
-    with closing(script), closing(character), closing(sqlite3.connect(character.path)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        character.set_lock_timeout(0)
-        with pytest.raises(StoreError):
-            StoreRecorder(tmp_path, (script, character), StoreCheck(None)).record(NOW)
-    assert read_mark(tmp_path / SCRIPT_DB) == 1
-    assert check_stores(tmp_path).remarks == ()
-
-
-def test_a_start_moves_nothing_into_the_files_and_an_end_records_once_that_they_have_all(tmp_path: Path) -> None:
-    script = Database.open(tmp_path / SCRIPT_DB, script_migrations, NOW)
-    character = Database.open(tmp_path / CHARACTER_DB, character_migrations, NOW)
-    recorder = StoreRecorder(tmp_path, (script, character), StoreCheck(None))
-    with closing(script), closing(character):
-        recorder.record_opened(NOW)
-        opened = read_inventory(tmp_path)
-        recorder.record_closing(NOW)  # also where nothing has changed
-        assert read_inventory(tmp_path) == opened
-    recorder.record_closed()
-    closed = read_inventory(tmp_path)
-    assert opened is not None and closed is not None
-    for name in (SCRIPT_DB, CHARACTER_DB):
-        assert (opened.entry(name).mark, opened.entry(name).settled) == (1, 0)
-        assert closed.entry(name).settled == closed.entry(name).mark == read_mark(tmp_path / name) == 1
-        assert closed.entry(name).fingerprint
-    assert check_stores(tmp_path).remarks == ()
 
 
 @pytest.mark.parametrize("content", [b"", b"nothing\n{}"])
