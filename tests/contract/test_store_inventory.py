@@ -17,8 +17,8 @@ from assistant.store.home.inventory import (
     StoreRecorder,
     check_stores,
     read_inventory,
-    read_mark,
 )
+from assistant.store.home.closed_file import read_mark
 from assistant.store.schema.migrations import character_migrations, script_migrations
 from tests.support.store_home import NOW
 

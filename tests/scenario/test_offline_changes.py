@@ -397,24 +397,3 @@ async def test_what_was_taken_away_together_comes_back_together_and_repeats_as_b
     before, after = await play(tmp_path / "home", row)
     assert before.reminders == ()
     assert find_faults(row, before, after) == [], after.answer
-
-
-async def test_another_timer_is_set_beside_the_one_that_runs(tmp_path: Path) -> None:
-    timers = [{"text": [], "due": f"2026-03-11T09:{minute}", "repeat": None} for minute in ("05", "10")]
-    row = {
-        "kind": "reminder_set",
-        "given": ["timer 10 min"],
-        "say": "stell einen Timer auf 5 Minuten",
-        "then": {"reminders": timers},
-    }
-    before, after = await play(tmp_path / "home", row)
-    assert find_faults(row, before, after) == [], after.answer
-
-
-@pytest.mark.parametrize("say", ["we need eggs", "I need a haircut", "il nous faut des oeufs", "necesitamos huevos"])
-async def test_what_is_needed_is_noted_with_how_to_put_it_on_a_list(tmp_path: Path, say: str) -> None:
-    row = {"kind": "statement", "given": ["we need paper"], "say": say, "then": {"kept": True}}
-    _, after = await play(tmp_path / "home", row)
-    assert after.answer == (
-        "Noted. No reminder or to-do was changed. To put it on your to-do list, say: add … to my list."
-    )

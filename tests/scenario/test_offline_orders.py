@@ -195,3 +195,24 @@ async def test_a_number_that_a_sentence_relates_to_something_names_no_item(tmp_p
 async def test_who_asks_whether_it_is_there_is_told_so(tmp_path: Path, asked: str) -> None:
     outcome = await after(tmp_path, "add milk to my list", asked)
     assert outcome.answer.startswith("Yes, I am here.")
+
+
+async def test_another_timer_is_set_beside_the_one_that_runs(tmp_path: Path) -> None:
+    timers = [{"text": [], "due": f"2026-03-11T09:{minute}", "repeat": None} for minute in ("05", "10")]
+    row = {
+        "kind": "reminder_set",
+        "given": ["timer 10 min"],
+        "say": "stell einen Timer auf 5 Minuten",
+        "then": {"reminders": timers},
+    }
+    before, after = await play(tmp_path / "home", row)
+    assert find_faults(row, before, after) == [], after.answer
+
+
+@pytest.mark.parametrize("say", ["we need eggs", "I need a haircut", "il nous faut des oeufs", "necesitamos huevos"])
+async def test_what_is_needed_is_noted_with_how_to_put_it_on_a_list(tmp_path: Path, say: str) -> None:
+    row = {"kind": "statement", "given": ["we need paper"], "say": say, "then": {"kept": True}}
+    _, after = await play(tmp_path / "home", row)
+    assert after.answer == (
+        "Noted. No reminder or to-do was changed. To put it on your to-do list, say: add … to my list."
+    )
