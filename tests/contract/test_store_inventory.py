@@ -10,6 +10,7 @@ import pytest
 
 from assistant.core.errors import StoreError
 from assistant.store.database import Database
+from assistant.store.home.closed_file import read_mark
 from assistant.store.home.inventory import (
     CHARACTER_DB,
     SCRIPT_DB,
@@ -18,7 +19,6 @@ from assistant.store.home.inventory import (
     check_stores,
     read_inventory,
 )
-from assistant.store.home.closed_file import read_mark
 from assistant.store.schema.migrations import character_migrations, script_migrations
 from tests.support.store_home import NOW
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.utterances import Outcome, as_local, play
+from tests.support.utterances import Outcome, as_local, find_faults, play
 
 STATEMENTS = (
     "I moved to Bergen last year.",
