@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from assistant.cli.chat.command import answer_as_json, ask_and_wait
+from assistant.cli.chat.answers import ask_and_wait
+from assistant.cli.chat.command import answer_as_json
 from assistant.cli.client import open_socket_link
 from assistant.cli.link import LinkEvent, LinkLost
 from assistant.core.errors import StoreError

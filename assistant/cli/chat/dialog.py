@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from assistant.cli.chat.command import DELIVERED_WITHIN, ask_last_question_again, is_retry, new_external_id
+from assistant.cli.chat.answers import DELIVERED_WITHIN, ask_last_question_again, is_retry, new_external_id
 from assistant.cli.chat.draft import StreamingDraft
 from assistant.cli.chat.screen import Screen
 from assistant.cli.handover import HandedOver, HandoverLink

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from assistant.cli.bridge.settings import BridgeOptions
-from assistant.cli.chat.command import ask_and_wait, new_external_id
+from assistant.cli.chat.answers import ask_and_wait, new_external_id
 from assistant.cli.config.change import (
     change_config_file,
     describe_when_effective,
