@@ -14,7 +14,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from assistant.cli.link import InProcessLink, Link, LinkEvent, LinkLost, open_daemon_link, wait_for_daemon
+from assistant.cli.daemon_link import open_daemon_link, wait_for_daemon
+from assistant.cli.link import InProcessLink, Link, LinkEvent, LinkLost
 from assistant.cli.output import print_remark
 from assistant.core.errors import HomeLocked
 from assistant.core.records import InboxReceipt

@@ -16,8 +16,9 @@ import click
 
 from assistant.cli.calendar_import import import_calendar_file, open_calendar_files
 from assistant.cli.home_stores import is_new_home, load_effective_settings
-from assistant.cli.link import Link, LinkLost, open_home_locally, open_link, run_with_signals
+from assistant.cli.link import Link, LinkLost
 from assistant.cli.logging_setup import log_to_file
+from assistant.cli.open_link import open_home_locally, open_link, run_with_signals
 from assistant.cli.output import clean_for_terminal, json_result, print_remark, print_text, require_utf8
 from assistant.cli.shell import with_commands
 from assistant.cli.transfer import import_home, is_own_export

@@ -15,7 +15,7 @@ import click
 
 from assistant.agenda.service import AgendaService
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
-from assistant.cli.link import open_home_locally, open_link
+from assistant.cli.open_link import open_home_locally, open_link
 from assistant.cli.shell import with_commands
 from assistant.commands import mcp as table
 from assistant.core.calendar import utc_now

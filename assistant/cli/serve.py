@@ -17,8 +17,8 @@ import click
 from assistant.cli.chat.command import answer_lines, print_unattended, talk_here
 from assistant.cli.handover import HandoverLink, serve_in_process, serve_when_free
 from assistant.cli.home_stores import remark_missing_home
-from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file, log_to_stderr
+from assistant.cli.open_link import open_link, run_with_signals
 from assistant.cli.output import json_result, print_remark
 from assistant.cli.prompts import read_stdin_lines
 from assistant.core.dataclass import dataclass

@@ -18,9 +18,9 @@ import click
 
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.lazy import ARGV
-from assistant.cli.link import open_home_locally, open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file
 from assistant.cli.named_files import with_named_files
+from assistant.cli.open_link import open_home_locally, open_link, run_with_signals
 from assistant.cli.output import clean_for_terminal, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.prompts import read_next_line
 from assistant.commands.argv import rewrite_for_shell

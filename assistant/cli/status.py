@@ -17,9 +17,11 @@ from typing import Any
 
 import click
 
+from assistant.cli.daemon_link import open_daemon_link
 from assistant.cli.home_stores import load_readable_settings, open_home_stores
-from assistant.cli.link import LinkLost, open_daemon_link, run_with_signals
+from assistant.cli.link import LinkLost
 from assistant.cli.logging_setup import log_to_file
+from assistant.cli.open_link import run_with_signals
 from assistant.cli.output import json_result, print_text
 from assistant.cli.service.install import (
     DEFAULT_SERVICE_NAME,

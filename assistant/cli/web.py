@@ -9,7 +9,7 @@ import click
 
 from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.lazy import DefaultGroup
-from assistant.cli.link import run_once
+from assistant.cli.open_link import run_once
 from assistant.cli.output import json_result, print_remark, print_text
 from assistant.commands import web as web_commands
 from assistant.core.dataclass import dataclass

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.cli.link import open_home_locally, run_once
 from assistant.cli.main import assistant as assistant_command
+from assistant.cli.open_link import open_home_locally, run_once
 from assistant.core.errors import HomeLocked, UsageError
 from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.settings import Settings, load_settings

@@ -9,7 +9,7 @@ import signal
 import socket
 from pathlib import Path
 
-from assistant.cli.link import open_daemon_link
+from assistant.cli.daemon_link import open_daemon_link
 from assistant.core.shutdown import service_manager_timeout
 from assistant.settings.home import Home
 from tests.support.command_line import run_in_process

@@ -51,7 +51,7 @@ def printed_by(program: str, environment: Mapping[str, str] | None = None) -> st
 
 
 def test_what_few_need_is_not_loaded_at_start() -> None:
-    program = f"import sys, assistant.cli.link, assistant.daemon; print(sorted({HEAVY} & set(sys.modules)))"
+    program = f"import sys, assistant.cli.open_link, assistant.daemon; print(sorted({HEAVY} & set(sys.modules)))"
     assert printed_by(program) == "[]"
 
 

@@ -26,19 +26,13 @@ from assistant.cli.bridge.settings import (
     remove_bridge,
     save_bridge_answers,
 )
+from assistant.cli.daemon_link import open_daemon_link
 from assistant.cli.handover import HandoverLink, serve_in_process
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.lazy import EXIT_INTERRUPTED
-from assistant.cli.link import (
-    InProcessLink,
-    Link,
-    open_daemon_link,
-    open_home_locally,
-    open_link,
-    run_once,
-    run_with_signals,
-)
+from assistant.cli.link import InProcessLink, Link
 from assistant.cli.logging_setup import log_to_file
+from assistant.cli.open_link import open_home_locally, open_link, run_once, run_with_signals
 from assistant.cli.output import json_result, print_markdown, print_remark, print_text
 from assistant.cli.prompts import StepSkipped, prompt_choice
 from assistant.cli.shell import print_result, with_commands

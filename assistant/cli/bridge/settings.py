@@ -18,7 +18,7 @@ from assistant.bridges import configured as networks
 from assistant.cli.bridge.mailbox import ask_mailbox_login, ask_verifier, explain_own_mailbox
 from assistant.cli.config.change import change_config_file, check_answer, print_changes, store_secret
 from assistant.cli.home_stores import open_home_stores
-from assistant.cli.link import run_once
+from assistant.cli.open_link import run_once
 from assistant.cli.output import print_remark, print_text
 from assistant.cli.prompts import prompt_choice, prompt_until_valid
 from assistant.core.bridge_api import DeviceLogin

@@ -19,18 +19,12 @@ from assistant.cli.chat.answers import (
     new_external_id,
     wait_for_answer,
 )
+from assistant.cli.daemon_link import wait_for_daemon
 from assistant.cli.handover import HandedOver, serve_in_process
 from assistant.cli.home_stores import load_effective_settings
-from assistant.cli.link import (
-    Link,
-    LinkLost,
-    LocalLinkFactory,
-    ProcessTerminated,
-    open_link,
-    run_with_signals,
-    wait_for_daemon,
-)
+from assistant.cli.link import Link, LinkLost
 from assistant.cli.logging_setup import log_to_file
+from assistant.cli.open_link import LocalLinkFactory, ProcessTerminated, open_link, run_with_signals
 from assistant.cli.output import json_option, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.prompts import read_all_stdin, read_stdin_lines
 from assistant.commands.argv import (

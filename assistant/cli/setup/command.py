@@ -22,8 +22,8 @@ from assistant.cli.config.change import (
     settings_refusal,
 )
 from assistant.cli.lazy import EXIT_INTERRUPTED
-from assistant.cli.link import open_link, run_with_signals
 from assistant.cli.logging_setup import log_to_file
+from assistant.cli.open_link import open_link, run_with_signals
 from assistant.cli.output import print_markdown, print_prose
 from assistant.cli.prompts import StepSkipped, asking, prompt_choice, prompt_until_valid
 from assistant.cli.setup.answers import read_manner_answer, read_name_answer, read_setting_answer
