@@ -7,7 +7,7 @@ from pathlib import Path
 
 from assistant.web.page_files import PAGE_FOLDER
 from tests.support.browser import Browser, in_browser, open_page
-from tests.support.web_api import run_web_api
+from tests.support.web_api import free_port, run_web_api
 
 
 def words(browser: Browser) -> list[str]:
@@ -257,3 +257,21 @@ async def test_a_recording_stays_when_messages_that_were_read_before_it_come_aft
             assert shown == [[7, "Yes.", True]]
 
         await in_browser(look)
+
+
+async def test_a_page_that_could_not_be_loaded_is_loaded_when_the_assistant_is_back(
+    tmp_path: Path, browser: Browser
+) -> None:
+    port = str(free_port())
+    async with run_web_api(tmp_path, WEB__PORT=port) as it:
+        await open_page(browser, it)
+
+    def away() -> None:
+        browser.run("location.hash = '#/settings'")
+        browser.find(".problem", "cannot be reached")
+
+    await in_browser(away)
+    async with run_web_api(tmp_path, WEB__PORT=port):
+        await in_browser(
+            lambda: browser.wait(lambda: browser.find_all("main details") and not browser.find_all(".problem"))
+        )

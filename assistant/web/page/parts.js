@@ -23,19 +23,24 @@ export const Problem = ({ error }) => (error ? html`<p class="problem" role="ale
 /** A line in which commands stand between backticks. */
 export const Line = ({ text }) => String(text ?? "").split("`").map((part, n) => (n % 2 ? html`<code>${part}</code>` : part));
 
-/** What an async function gives: `[value, error, reload]`; asked again when `keys` change. */
+/** What an async function gives: `[value, error, reload]`; asked again when `keys` change, and where nobody answered. */
 export function useLoaded(load, keys) {
   const [state, setState] = useState({ value: null, error: null });
   const [round, setRound] = useState(0);
   const latest = useRef(0);
+  const reload = () => setRound((n) => n + 1);
   useEffect(() => {
     const mine = ++latest.current;
     load().then(
       (value) => mine === latest.current && setState({ value, error: null }),
-      (error) => mine === latest.current && setState((was) => ({ ...was, error })),
+      (error) => {
+        if (mine !== latest.current) return;
+        setState((was) => ({ ...was, error }));
+        if (!error.status) setTimeout(reload, 3000);
+      },
     );
   }, [...keys, round]);
-  return [state.value, state.error, () => setRound((n) => n + 1)];
+  return [state.value, state.error, reload];
 }
 
 /** What leaves the page with the focus of a keyboard gives it to what stands after it, or else before it. */
