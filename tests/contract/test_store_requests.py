@@ -123,7 +123,7 @@ def test_closing_what_is_no_request_changes_nothing(home: StoreHome) -> None:
     home.say("please paint the fence", "I will")
     home.say("please do not", "no", "peer:x")
     for wrong in ([1, 2], [1, 99], [1, 3]):
-        with pytest.raises(UsageError, match=rf"#{wrong[1]}: .*Nothing was changed"):
+        with pytest.raises(UsageError, match=rf"request #{wrong[1]} .*Nothing was changed"):
             ledger(home).close_requests("main", wrong, "done", "model", [], NOW)
     assert [one.state for one in ledger(home).list_open("main")] == ["open"]
 

@@ -52,6 +52,8 @@ KNOWN = {
         "assistant/core/quoting.py escape_own_tags",
         "assistant/core/quoting.py replace_unsendable",
         "assistant/store/log/format.py compute_commitment",
+        "assistant/store/rows.py _stored",
+        "assistant/store/rows.py clean_text",
     },
     "writes or reads it as JSON": {
         "assistant/store/files.py write_all",

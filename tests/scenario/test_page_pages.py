@@ -343,7 +343,7 @@ async def test_a_first_run_is_set_up_in_the_page_as_the_command_does_it(tmp_path
             browser.click("main section:nth-of-type(4) button", "Save")
             refused = browser.find("main section:nth-of-type(4) .said-by-step", "Nothing was changed.")
             # The amount of a month is not taken for another try at that of a day.
-            assert refused.text.count("allowed") == 1
+            assert refused.text.count("does not fit here") == 1
             browser.type(".bridge-step input[type=password]", "no token")
             browser.click(".bridge-step button", "Try Telegram")
             browser.find(".bridge-step .problem, .bridge-step .said-by-step", "not a bot token")

@@ -52,7 +52,7 @@ async def test_a_nap_that_went_wrong_is_told_beside_the_night_and_cleared_by_the
         slept(it, extract={"error": ""}, curate={"error": "MEMORY.md is no text."})
         slept(it, "nap", extract={"error": "no route to host"})
         (line,) = problems(it)
-        assert "extract: no route to host" in line and "curate: MEMORY.md is no text." in line
+        assert "reading: no route to host" in line and "files and profiles: MEMORY.md is no text." in line
         slept(it, extract={"error": ""}, curate={"error": ""})
         assert problems(it) == []
 

@@ -270,7 +270,7 @@ async def test_f43_a_cap_raised_in_the_file_holds_for_the_very_next_call(
 ) -> None:
     (tmp_path / "config.toml").write_text("[budget]\ndaily_usd = 0.0001\n")
     async with open_app(tmp_path, server) as it:
-        assert "an answer of offline mode" in await it.say("are you there?")
+        assert "too little left for a call" in await it.say("are you there?")
         (tmp_path / "config.toml").write_text("[budget]\ndaily_usd = 5.0\n")
         server.play(ScriptedAnswer("Here again."))
         assert await it.say("and now?") == "Here again."

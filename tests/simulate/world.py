@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
+from assistant.backup import process as backup_process
 from assistant.core.backups import BackupKind, BackupResult
 from assistant.core.errors import MemoryUnavailable
 from assistant.daemon import shut_down
@@ -42,7 +43,6 @@ from assistant.store.files import WriteThrottle
 from assistant.store.memory.vectors import MemoryVectors
 from assistant.store.schema.migrations import memory_migrations
 from assistant.wire import models as wire_models
-from assistant.wire import services as wire_services
 from assistant.wire.app import App, build_app
 from tests.simulate.clock import Machine
 from tests.simulate.model import LifeModel, Provider
@@ -213,7 +213,7 @@ def surroundings(models: Provider) -> Iterator[Path]:
         logging.disable(logging.CRITICAL)
         with (
             patch.object(wire_models, "_build_adapter", adapter),
-            patch.object(wire_services, "make_in_child", back_up),
+            patch.object(backup_process, "make_in_child", back_up),
             # Packed without compression: that took a tenth of a year.
             patch.object(tarball, "_LEVEL", 0),
         ):
