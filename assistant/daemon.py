@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from assistant.core.dataclass import dataclass
 from assistant.core.imports import no_package_metadata, placeholder_modules
-from assistant.core.logger import get_logger
+from assistant.core.logger import get_logger, load_logging
 from assistant.core.shutdown import (
     SHUTDOWN_TIMEOUTS,
     ShutdownTimeouts,
@@ -95,8 +95,9 @@ async def serve_daemon(
     a port was chosen."""
     every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     if warm_after is not None:
-        # Else it is imported later, as a whole, and seldom: most questions are answered by then.
+        # Else they are imported later, and seldom: most questions are answered by then, and no line was written.
         _import_scheduler()
+        load_logging()
     with home_lock(settings.home.path, role):
         async with contextlib.AsyncExitStack() as stack:
             app = build_app(settings, SteadyClock(), listens=listens)

@@ -40,6 +40,12 @@ def get_logger() -> Any:
     return _LOGGER
 
 
+def load_logging() -> None:
+    """Load structlog now, in a process whose first line comes while somebody waits. Call it before threads start, from
+    which it hides what it does not need."""
+    _structlog()
+
+
 class _Logger:
     def __getattr__(self, method: str) -> Any:
         # Methods of any level are not in the list.

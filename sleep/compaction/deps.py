@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import ParamSpec, Protocol, TypeVar
 
 from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction, UserRequest
 from assistant.core.dataclass import dataclass
@@ -28,6 +28,9 @@ ECONOMY_TRIGGERS = ("economy", "cold")
 MODEL_TIERS = ("full", "partial")
 # Note of a failed checkpoint, so that the same compaction is not repeated.
 GAINED_NOTHING = "what would have taken the place of the messages was no smaller than they are"
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _MOST_KNOWN = 40
 _MOST_REQUESTS = 50
 
@@ -72,6 +75,7 @@ class CompactionDeps:
     clock: Callable[[], datetime]
     # returns once no message is waiting, or after some seconds
     wait_until_idle: Callable[[], Awaitable[None]] | None = None
+    _one_thread: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
 
     async def yield_to_chat(self, request: CompactionRequest) -> None:
         """Between steps, let others use the event loop; in a background compaction, let waiting messages be answered
@@ -91,9 +95,14 @@ class CompactionDeps:
         places, inputs = self.conversation.find_log_places(ids), self.make_inputs(request, view)
         await self.yield_to_chat(request)
         policy = replace(self.policy, strategy="mask") if request.masks_only else self.policy
-        return await asyncio.to_thread(
+        return await self.beside_loop(
             plan_compaction, view, places, request.terms, policy, inputs, self.clock(), trigger=request.trigger
         )
+
+    async def beside_loop(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Call `work` in a thread. One at a time: each takes its share of the interpreter from the event loop."""
+        async with self._one_thread:
+            return await asyncio.to_thread(work, *arguments, **named)
 
     def live_checkpoints(self, session: str, generation: int) -> tuple[Checkpoint, ...]:
         """Return the session's live checkpoints, oldest range first."""

@@ -359,7 +359,7 @@ class CompactionRun:
     async def _make_summary(self, pending: PendingSummary) -> Compaction:
         summary = await self._ask(pending.summary_input, self._request.cached_prompt)
         await self._deps.yield_to_chat(self._request)
-        compaction = await asyncio.to_thread(pending.complete, summary, self._deps.clock())
+        compaction = await self._deps.beside_loop(pending.complete, summary, self._deps.clock())
         if not self._request.urgent or "inherited" in compaction.key_facts:
             return compaction
         return replace(compaction, key_facts={**compaction.key_facts, "awaits_summary": True})
