@@ -25,6 +25,8 @@ log = get_logger()
 
 
 class StandingMemory:
+    """The memory blocks of all sessions, each made once for its day, view and last sleep."""
+
     def __init__(
         self,
         conversation: Conversation,
