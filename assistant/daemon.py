@@ -96,7 +96,7 @@ async def serve_daemon(
     every = beat_interval(supervision.manager.watchdog_seconds, settings.values.daemon.watch_seconds)
     if warm_after is not None:
         # Else they are imported later, and seldom: most questions are answered by then, and no line was written.
-        _import_scheduler()
+        _import_without_plugins()
         load_logging()
     with home_lock(settings.home.path, role):
         async with contextlib.AsyncExitStack() as stack:
@@ -199,13 +199,14 @@ def _heartbeat(app: App, settings: Settings, supervision: Supervision) -> Heartb
     )
 
 
-def _import_scheduler() -> None:
-    """Import APScheduler without its pools of processes, which need another fifty modules, and its plugins: neither is
-    used. Call it before threads start, which would find neither."""
+def _import_without_plugins() -> None:
+    """Import APScheduler, without its pools of processes, which need another fifty modules, and what finds pydantic's
+    plugins: neither has any here. Call it before threads start, which would find none either."""
     with placeholder_modules(**{"concurrent.futures.process": "BrokenProcessPool"}), no_package_metadata():
         import apscheduler.schedulers.asyncio
         import apscheduler.triggers.cron
         import apscheduler.triggers.interval  # noqa: F401
+        import pydantic.plugin._loader  # noqa: F401
 
 
 async def _run_schedule(app: App, settings: Settings, after: float) -> None:

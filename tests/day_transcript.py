@@ -70,7 +70,7 @@ async def play(home: Path, mail: OwnMail, calendars: Radicale) -> str:
 
 
 def _make_home(home: Path, calendars: Radicale) -> None:
-    source = calendars.source().model_dump(mode="json", exclude_defaults=True)
+    source = calendars.source().as_json(without_defaults=True)
     home.mkdir(mode=0o700)
     fields = "".join(f"{key} = {json.dumps(value)}\n" for key, value in source.items())
     (home / "config.toml").write_text(f"[[calendar.sources]]\n{fields}")

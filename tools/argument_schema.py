@@ -1,18 +1,17 @@
-"""The JSON Schema of the types that tools take as arguments, written as pydantic writes it.
+"""The limits of what tools take as arguments, and the JSON Schema of these types, written as pydantic writes it.
 
 pydantic can only describe what it has made a validator of, a millisecond for each tool. Every prompt has the schemas of
-all tools, most of which are never called: those are made here, and the validator when a tool is called.
+all tools, most of which are never called: those are made here, and the validator when a tool is called. pydantic itself
+is loaded then: the limits are written in a class of our own, which tells pydantic what they mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import date
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from annotated_types import Ge, Le, MaxLen, MinLen
-from pydantic import AfterValidator, StringConstraints
-from pydantic.fields import FieldInfo
+from assistant.core.dataclass import dataclass
 
 _NAMED: Mapping[Any, Mapping[str, str]] = {
     str: {"type": "string"},
@@ -28,6 +27,46 @@ _LIMITS = {
     "integer": {"ge": "minimum", "le": "maximum"},
     "number": {"ge": "minimum", "le": "maximum"},
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of an argument, in its annotation: of a number, or of the length of a text or list. `strip`: of a text
+    without the blanks around it."""
+
+    ge: float | None = None
+    le: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    strip: bool = False
+
+    @property
+    def __is_annotated_types_grouped_metadata__(self) -> Literal[True]:
+        """What pydantic asks for before it takes what `__iter__` gives."""
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield what pydantic knows."""
+        from annotated_types import Ge, Le, MaxLen, MinLen
+        from pydantic import StringConstraints
+
+        if self.strip:
+            yield from StringConstraints(strip_whitespace=True)
+        limits: Mapping[Any, Any] = {Ge: self.ge, Le: self.le, MinLen: self.min_length, MaxLen: self.max_length}
+        yield from (kind(limit) for kind, limit in limits.items() if limit is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check of an argument, in its annotation: makes the value of one of the right type. Raises `ValueError`. It is
+    no part of the schema, to save tokens."""
+
+    check: Callable[[Any], Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic import AfterValidator
+
+        return AfterValidator(self.check).__get_pydantic_core_schema__(source, handler)
 
 
 class UnknownType(TypeError):
@@ -64,14 +103,9 @@ def _describe(hint: Any) -> Mapping[str, Any]:
 
 def _describe_rule(rule: Any, kind: str) -> Mapping[str, Any]:
     match rule:
-        case AfterValidator():
+        case Check():
             return {}
-        case FieldInfo(description=None) if rule.is_required():
-            limits: dict[str, Any] = {}
-            for one in rule.metadata:
-                limits |= _describe_rule(one, kind)
-            return limits
-        case StringConstraints(pattern=None) | MinLen() | MaxLen() | Ge() | Le():
-            found = {name: getattr(rule, limit, None) for limit, name in _LIMITS.get(kind, {}).items()}
+        case Limits():
+            found = {name: getattr(rule, limit) for limit, name in _LIMITS.get(kind, {}).items()}
             return {name: value for name, value in found.items() if value is not None}
     raise UnknownType(rule)

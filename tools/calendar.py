@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Annotated
 
-from pydantic import Field
-
 from assistant.agenda.calendar_days import describe_state
 from assistant.agenda.day_phrases import DayRange, parse_days
 from assistant.calendars.service import CalendarService
@@ -18,6 +16,7 @@ from assistant.core.errors import ToolError, UsageError
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import quote_text
+from tools.argument_schema import Limits
 from tools.declaration import bounded_text, lines_within, tool
 
 TOPIC = "calendar"
@@ -25,8 +24,8 @@ MOST_MINUTES = 60 * 24 * 60
 _DAY_BEGINS, _DAY_ENDS = time(9), time(18)
 
 Title = Annotated[str, bounded_text(200)]
-Phrase = Annotated[str, Field(max_length=400)]
-Minutes = Annotated[int, Field(ge=1, le=MOST_MINUTES)]
+Phrase = Annotated[str, Limits(max_length=400)]
+Minutes = Annotated[int, Limits(ge=1, le=MOST_MINUTES)]
 
 
 def calendar_reading_tools(calendars: CalendarService, result_bytes: int) -> list[Tool]:

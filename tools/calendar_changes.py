@@ -10,8 +10,6 @@ import asyncio
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from assistant.agenda.day_phrases import parse_days
 from assistant.agenda.time_phrases import parse_moment
 from assistant.calendars.service import CalendarError, CalendarService
@@ -23,6 +21,7 @@ from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import Tool, ToolContext
 from assistant.core.quoting import quote_text
 from assistant.store.calendars import StoredCollection
+from tools.argument_schema import Limits
 from tools.calendar import MOST_MINUTES, TOPIC, Minutes, Phrase, Title, describe_span, format_span, local_text
 from tools.declaration import tool
 
@@ -31,8 +30,8 @@ CALENDAR_CHANGES = frozenset({"add_event", "move_event", "cancel_event", "answer
 _SECONDS = 3_600.0  # `CalendarService` ends it much earlier
 _UNCHANGED = "Nothing was changed."
 
-LongText = Annotated[str, Field(max_length=2_000)]
-EventRef = Annotated[str, Field(max_length=20)]
+LongText = Annotated[str, Limits(max_length=2_000)]
+EventRef = Annotated[str, Limits(max_length=20)]
 
 
 def calendar_changing_tools(calendars: CalendarService) -> list[Tool]:
@@ -243,7 +242,7 @@ def _move_event_tool(changes: _Changes) -> Tool:
         context: ToolContext,
         event: EventRef,
         when: Phrase,
-        minutes: Annotated[int, Field(ge=0, le=MOST_MINUTES)] = 0,
+        minutes: Annotated[int, Limits(ge=0, le=MOST_MINUTES)] = 0,
         all_day: bool = False,
         whole_series: bool = False,
     ) -> str:

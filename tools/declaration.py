@@ -17,11 +17,8 @@ from datetime import UTC, date, datetime, time
 from functools import cache, reduce
 from operator import or_
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, create_model
-from pydantic.json_schema import GenerateJsonSchema
 
 from assistant.core.approvals import ApprovalPattern
 from assistant.core.dataclass import dataclass
@@ -31,7 +28,10 @@ from assistant.core.permissions import OWNER_ONLY
 from assistant.core.ports import ASKED_TOUCHES, ToolContext, ToolEffects, ToolTouch, WordsOfCall
 from assistant.core.quoting import quote_text
 from assistant.core.text import parse_json
-from tools.argument_schema import UnknownType, describe_arguments
+from tools.argument_schema import Check, UnknownType, describe_arguments
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
 
 
 def start_of_day(day: date | None, zone: ZoneInfo) -> datetime | None:
@@ -52,10 +52,10 @@ def _storable(value: int) -> int:
 
 
 # Integers that fit a database column; the limit is validated, but not included in the schema, to save tokens.
-StorableInt = Annotated[int, AfterValidator(_storable)]
+StorableInt = Annotated[int, Check(_storable)]
 
 
-def bounded_text(limit: int, *, one_line: bool = True) -> AfterValidator:
+def bounded_text(limit: int, *, one_line: bool = True) -> Check:
     """Return a type for text of 1 to `limit` characters, by default joined to one line; validated, but not included in
     the schema."""
 
@@ -64,7 +64,7 @@ def bounded_text(limit: int, *, one_line: bool = True) -> AfterValidator:
             raise ValueError(f"must have 1 to {limit} characters")
         return " ".join(text.split()) if one_line else text.strip()
 
-    return AfterValidator(check)
+    return Check(check)
 
 
 def lines_within(room: int, lines: Iterable[str]) -> list[str]:
@@ -76,17 +76,6 @@ def lines_within(room: int, lines: Iterable[str]) -> list[str]:
             break
         fitting.append(line)
     return fitting
-
-
-class _PlainSchema(GenerateJsonSchema):
-    """JSON Schema without titles, to save tokens in every prompt."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-
-class _Arguments(BaseModel):
-    model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +128,8 @@ class FunctionTool:
     def _checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if INVALID_JSON in arguments:
             raise ToolError(_broken_json(self.spec, str(arguments[INVALID_JSON])))
+        from pydantic import ValidationError  # of the validator
+
         try:
             # Models send null for omitted arguments.
             sent = {name: value for name, value in arguments.items() if value is not None}
@@ -221,7 +212,9 @@ class _Signature:
 
     def validator(self) -> type[BaseModel]:
         fields: dict[str, Any] = {name: (kind, self._defaults.get(name, ...)) for name, kind in self._types.items()}
-        return create_model(self._name, __base__=_Arguments, **fields)
+        from pydantic import ConfigDict, create_model  # takes a tenth of a second, and most prompts call no tool
+
+        return create_model(self._name, __config__=ConfigDict(extra="forbid"), **fields)
 
     def schema(self) -> Mapping[str, Any]:
         """Return the schema with only what the model needs, to save tokens. Unknown arguments are rejected by
@@ -240,7 +233,15 @@ def _without_none(hint: Any) -> Any:
 
 
 def _schema_by_library(arguments: type[BaseModel]) -> Mapping[str, Any]:
-    schema = arguments.model_json_schema(schema_generator=_PlainSchema)
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class PlainSchema(GenerateJsonSchema):
+        """JSON Schema without titles, to save tokens in every prompt."""
+
+        def field_title_should_be_set(self, schema: Any) -> bool:
+            return False
+
+    schema = arguments.model_json_schema(schema_generator=PlainSchema)
     schema.pop("title", None)
     schema.pop("additionalProperties", None)
     for about in schema.get("properties", {}).values():

@@ -18,8 +18,6 @@ from datetime import date, datetime
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import Field
-
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import StoreError, ToolError
 from assistant.core.messages import Media, Role
@@ -31,6 +29,7 @@ from assistant.core.sessions import session_role
 from assistant.core.text import shorten
 from assistant.store.search.files import StoredFileSearch
 from assistant.store.search.history import StoredHistory
+from tools.argument_schema import Limits
 from tools.declaration import StorableInt, lines_within, start_of_day, tool
 from tools.history_search import HistoryResults, find_messages
 
@@ -56,11 +55,11 @@ def search_history_tool(
     @tool(roles=ALL_ROLES, timeout_seconds=20.0, touches={"reads"})
     async def search_history(
         context: ToolContext,
-        query: Annotated[str, Field(min_length=1, max_length=500)],
+        query: Annotated[str, Limits(min_length=1, max_length=500)],
         after: date | None = None,
         before: date | None = None,
         role: Literal["any", "user", "assistant", "tool"] = "any",
-        limit: Annotated[int, Field(ge=1, le=20)] = 12,
+        limit: Annotated[int, Limits(ge=1, le=20)] = 12,
     ) -> str:
         """Search everything said earlier, by words: best quotations first, with #message_id and date.
         after: from this day on; before: up to but without this day."""
@@ -139,9 +138,9 @@ def read_history_tool(history: StoredHistory, zone: ZoneInfo, result_bytes: int)
     def read_history(
         context: ToolContext,
         message_id: StorableInt | None = None,
-        neighbours: Annotated[int, Field(ge=0, le=10)] = 0,
+        neighbours: Annotated[int, Limits(ge=0, le=10)] = 0,
         offset: StorableInt = 0,
-        session: Annotated[str, Field(max_length=300)] | None = None,
+        session: Annotated[str, Limits(max_length=300)] | None = None,
         start: StorableInt | None = None,
         end: StorableInt | None = None,
     ) -> str:

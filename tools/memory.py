@@ -19,8 +19,6 @@ from datetime import UTC, date, datetime, time
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, Field
-
 from assistant.core.erasure import ErasureRequest
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.memories import JournalEntry, MemoryHit
@@ -35,6 +33,7 @@ from assistant.erasure.service import ErasureService
 from assistant.memory.service import MemoryService
 from assistant.store.memory.search import StoredMemorySearch
 from assistant.store.search.history import StoredHistory
+from tools.argument_schema import Check, Limits
 from tools.declaration import StorableInt, bounded_text, lines_within, start_of_day, tool
 
 _MAX_RESULTS = 12
@@ -48,7 +47,7 @@ def search_memory_tool(search: StoredMemorySearch, zone: ZoneInfo, result_bytes:
     @tool(roles=ALL_ROLES, timeout_seconds=20.0, touches={"reads"})
     def search_memory(
         context: ToolContext,
-        query: Annotated[str, Field(min_length=1, max_length=500)],
+        query: Annotated[str, Limits(min_length=1, max_length=500)],
         after: date | None = None,
         before: date | None = None,
         as_of: date | None = None,
@@ -106,7 +105,7 @@ def _share(weight: float) -> float:
 
 EntryText = Annotated[str, bounded_text(2000)]
 # Validated, but not included in the schema, to save tokens.
-Importance = Annotated[float, AfterValidator(_share)]
+Importance = Annotated[float, Check(_share)]
 _RECORDS_READ = 50
 
 
@@ -165,7 +164,7 @@ def update_memory_tool(memory: MemoryService, history: StoredHistory) -> Tool:
     # Starting the memory store takes seconds, and it may need as long as `memory.timeout_seconds` to answer.
     @tool(effects="keyed", roles=ALL_ROLES, timeout_seconds=180.0, touches={"reads", "writes"}, effect=effect)
     async def update_memory(
-        context: ToolContext, reference: Annotated[str, Field(max_length=50)], text: EntryText
+        context: ToolContext, reference: Annotated[str, Limits(max_length=50)], text: EntryText
     ) -> str:
         """Correct a memory by its [reference]: text, a whole sentence, holds instead from now on."""
         newest = newest_user_message(history, context)

@@ -10,8 +10,6 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
-
 from assistant.agenda.day import AgendaDays, format_agenda
 from assistant.agenda.day_phrases import DayRange, parse_days
 from assistant.agenda.service import AgendaService
@@ -23,12 +21,11 @@ from assistant.core.permissions import ALL_ROLES
 from assistant.core.ports import Tool, ToolContext, WordsOfCall
 from assistant.core.quoting import RECENT_HEADING, quote_text
 from assistant.core.text import pluralize
+from tools.argument_schema import Limits
 from tools.declaration import StorableInt, tool
 
-ReminderText = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REMINDER_CHARACTERS)
-]
-TimePhrase = Annotated[str, Field(max_length=400)]
+ReminderText = Annotated[str, Limits(strip=True, min_length=1, max_length=MAX_REMINDER_CHARACTERS)]
+TimePhrase = Annotated[str, Limits(max_length=400)]
 
 _SHOWN = 50
 _CAME_SHOWN = 5

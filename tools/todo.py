@@ -12,8 +12,6 @@ from datetime import timedelta
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import Field, StringConstraints
-
 from assistant.agenda.day_phrases import parse_due
 from assistant.core.errors import ToolError, UsageError
 from assistant.core.permissions import ALL_ROLES
@@ -21,11 +19,12 @@ from assistant.core.ports import Tool, ToolContext, WordsOfCall
 from assistant.core.quoting import format_todos, quote_text
 from assistant.core.records import TodoItem, find_list_name
 from assistant.store.character.todos import StoredTodos
+from tools.argument_schema import Limits
 from tools.declaration import StorableInt, tool
 
-TodoText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
-ListName = Annotated[str, StringConstraints(strip_whitespace=True, max_length=60)]
-DuePhrase = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
+TodoText = Annotated[str, Limits(strip=True, min_length=1, max_length=500)]
+ListName = Annotated[str, Limits(strip=True, max_length=60)]
+DuePhrase = Annotated[str, Limits(strip=True, max_length=200)]
 
 _NOT_DUE = frozenset({"none", "never", "no"})
 _DONE_FOR = timedelta(days=1)
@@ -54,8 +53,8 @@ def manage_todo_list_tool(todos: StoredTodos, zone: ZoneInfo) -> Tool:
     async def manage_todo_list(
         context: ToolContext,
         action: Literal["list", "add", "complete", "reopen", "remove", "edit", "clear"],
-        items: Annotated[list[TodoText], Field(max_length=50)] = [],  # noqa: B006 - pydantic copies defaults
-        ids: Annotated[list[StorableInt], Field(max_length=100)] = [],  # noqa: B006
+        items: Annotated[list[TodoText], Limits(max_length=50)] = [],  # noqa: B006 - pydantic copies defaults
+        ids: Annotated[list[StorableInt], Limits(max_length=100)] = [],  # noqa: B006
         list: ListName = "",
         due: DuePhrase = "",
     ) -> str:

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import partial
 
-from pydantic import SecretStr
-
 from assistant.core.bridge_api import (
     NETWORK_NAMES,
     Bridge,
@@ -26,6 +24,7 @@ from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, SettingsError, StoreError, install_hint
 from assistant.core.logger import get_logger
 from assistant.core.people import Identity
+from assistant.core.secret_text import SecretStr
 from assistant.gateway.dispatcher import Dispatcher
 from assistant.mail.account import MailAccount, MailServer
 from assistant.settings.networks import NetworkSettings
@@ -80,7 +79,7 @@ class ConfiguredBridges:
         not be replaced yet."""
         async with self._one_at_a_time:
             read = load_settings(self._settings.home, ring=None)
-            values = self._settings.values.model_copy(update={name: _section(read, name)})
+            values = self._settings.values.changed(**{name: _section(read, name)})
             origins = {key: origin for key, origin in read.origins.items() if key.startswith(f"{name}.")}
             self._settings = replace(self._settings, values=values, origins={**self._settings.origins, **origins})
             self._due.add(name)
@@ -224,7 +223,7 @@ def settings_with_answers(settings: Settings, name: str, answers: Mapping[str, s
     section = getattr(settings.values, name)
     update = {**answers, "enabled": True, **({"token": SecretStr(token)} if token else {})}
     origins = {**settings.origins, **({f"{name}.token": _TYPED} if token else {})}
-    values = settings.values.model_copy(update={name: section.model_copy(update=update)})
+    values = settings.values.changed(**{name: section.changed(**update)})
     return replace(settings, values=values, origins=origins)
 
 

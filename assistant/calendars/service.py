@@ -157,9 +157,7 @@ class CalendarService:
     async def _read(self, source: CalendarSource, now: datetime) -> str:
         self._tried[source.name] = source, now
         try:
-            answer = await self.worker.run(
-                "read", now, source=source.model_dump(mode="json"), password=self.password_of(source)
-            )
+            answer = await self.worker.run("read", now, source=source.as_json(), password=self.password_of(source))
         except CalendarError as error:
             self._errors[source.name] = str(error)
             raise
@@ -188,7 +186,7 @@ class CalendarService:
         await self.worker.run(
             "change",
             self.clock(),
-            source=source.model_dump(mode="json"),
+            source=source.as_json(),
             password=self.password_of(source),
             change=asdict(change),
         )

@@ -36,7 +36,7 @@ async def _run(order: Mapping[str, Any]) -> dict[str, Any]:
         with closing(CalendarWriter(home, now)) as store:
             store.keep_only(order["names"])
         return {}
-    source = CalendarSource.model_validate(order["source"])
+    source = CalendarSource.from_values(order["source"])
     if order["action"] == "test":
         return await _test(source, order)
     from assistant.calendars.sync import SourceReading  # icalendar is slow to import

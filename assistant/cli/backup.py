@@ -16,7 +16,7 @@ from assistant.cli.shell import with_commands
 from assistant.commands import backups as backup_commands
 from assistant.commands.argv import rewrite_for_shell
 from assistant.commands.backups import BackupItem, backup_items, render_backups
-from assistant.commands.table import Item
+from assistant.commands.items import Item
 from assistant.core.calendar import format_local_time, utc_now
 from assistant.core.errors import UsageError
 from assistant.core.plain_files import expand_home

@@ -134,7 +134,7 @@ def describe_source(
     if is_private:
         print_remark("It is in this machine's own network; only this one host there is read.")
     try:
-        return CalendarSource.model_validate(
+        return CalendarSource.from_values(
             values
             | {"private": is_private, "writable": writable and kind == "caldav"}
             | {"ca_file": str(expand_home(ca_file).resolve()) if ca_file else ""}
@@ -166,7 +166,7 @@ def _try_and_save(settings: Settings, source: CalendarSource, password: str, *, 
     chosen = settings.values.calendar
     worker = CalendarWorker(settings.home.path, settings.zone, chosen.timeout_seconds, chosen.max_megabytes * 2**20)
     try:
-        answer = asyncio.run(worker.run("test", utc_now(), source=source.model_dump(mode="json"), password=password))
+        answer = asyncio.run(worker.run("test", utc_now(), source=source.as_json(), password=password))
     except UsageError as error:
         raise UsageError(f"{error} Nothing was changed.") from None
     found = [str(it) for it in answer["found"]]
@@ -192,7 +192,7 @@ def read_or_wait(settings: Settings, source: CalendarSource) -> None:
 
 def save_sources(settings: Settings, sources: Sequence[CalendarSource]) -> None:
     """Replace all calendars in config.toml, which is made if there is none; comments elsewhere in it stay."""
-    values: list[dict[str, Any]] = [source.model_dump(mode="json", exclude_defaults=True) for source in sources]
+    values: list[dict[str, Any]] = [source.as_json(without_defaults=True) for source in sources]
     change_config_file(settings.home, lambda text: set_key(text or CONFIG_HEADER, _SOURCES, values))
 
 

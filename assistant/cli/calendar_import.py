@@ -88,7 +88,7 @@ def import_calendar_file(settings: Settings, path: Path, *, dry_run: bool) -> Ca
     # Earlier versions had the whole path, which changes with the place of the data folder.
     former = next((it for it in chosen.sources if it.url == name or it.url.endswith(f"/workspace/{name}")), None)
     source = former or describe_source(settings, name, "", "", "", kind == "vcard", writable=False)
-    source = source.model_copy(update={"url": name})
+    source = source.changed(url=name)
     entries, rejected = _read(settings, source, path)
     if dry_run:
         return CalendarImport(source.name, kind, entries, former is None, rejected)
@@ -111,7 +111,7 @@ def _read(settings: Settings, source: CalendarSource, path: Path) -> tuple[int, 
     """How many entries the file has, and those that cannot be read."""
     chosen = settings.values.calendar
     worker = CalendarWorker(settings.home.path, settings.zone, chosen.timeout_seconds, chosen.max_megabytes * 2**20)
-    asked = source.model_copy(update={"url": str(path)}).model_dump(mode="json")
+    asked = source.changed(url=str(path)).as_json()
     try:
         answer = asyncio.run(worker.run("test", utc_now(), source=asked, password=""))
     except UsageError as error:

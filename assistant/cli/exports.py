@@ -20,7 +20,7 @@ from assistant.cli.shell import with_commands
 from assistant.commands import memory as memory_commands
 from assistant.commands import sessions as session_commands
 from assistant.commands.archive import MessageItem
-from assistant.commands.table import Item
+from assistant.commands.items import Item
 from assistant.core.calendar import format_local_time, utc_now
 from assistant.core.errors import HomeError
 from assistant.core.records import LogRecord

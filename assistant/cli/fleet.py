@@ -15,7 +15,7 @@ from assistant.cli.fleet_tables import NO_URL, load_fleet_settings, require_name
 from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.lazy import DefaultGroup
 from assistant.cli.output import json_result, print_text
-from assistant.commands.table import Item
+from assistant.commands.items import Item
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import UsageError
 from assistant.core.text import pluralize

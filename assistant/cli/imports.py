@@ -24,7 +24,7 @@ from assistant.cli.shell import with_commands
 from assistant.cli.transfer import import_home, is_own_export
 from assistant.commands import imports as import_commands
 from assistant.commands.imports import MAX_PIECE
-from assistant.commands.table import Item
+from assistant.commands.items import Item
 from assistant.core.calendar import utc_now
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError

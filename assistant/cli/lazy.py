@@ -31,6 +31,11 @@ EXIT_INTERRUPTED = 130
 # Where a context keeps the words of the whole line.
 ARGV = f"{__name__}.argv"
 
+# What libraries read from the environment when they are imported; a person may set something else.
+# - numpy: what a search multiplies is small, and threads that wait for a busy core cost it ten times what they save.
+# - pydantic: to search for its plugins reads the metadata of every installed package, and nobody here has one.
+_SWITCHES = {"OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "__all__"}
+
 
 class DefaultGroup(click.Group):
     """A group that does what its command `default` does, where it has one, when no command is named: bare, and with the
@@ -130,6 +135,8 @@ def run_and_exit(command: click.Command) -> NoReturn:
     # Whatever this process inherited: who owns what is made here can use it, and nobody else can write it. A folder
     # around the data folder that anybody can write is one in which anybody can put another in its place.
     os.umask(os.umask(0) & 0o077 | 0o022)
+    for switch, value in _SWITCHES.items():
+        os.environ.setdefault(switch, value)
     if "--debug" not in sys.argv[1:]:
         sys.excepthook = _defect
     if isinstance(sys.stdout, io.TextIOWrapper):

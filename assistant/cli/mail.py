@@ -123,7 +123,7 @@ def add(
         answers = ask_mailbox_login(
             home,
             "mail_account",
-            current.model_copy(update={"address": address, **given}),
+            current.changed(address=address, **given),
             address=address,
             password=password,
             has_password=bool(known) and address == current.address,

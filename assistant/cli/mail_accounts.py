@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pydantic import ValidationError
-
 from assistant.cli.config.change import change_config_file, store_secret
+from assistant.core.checked_tables import InvalidTable
 from assistant.core.errors import UsageError
 from assistant.settings.calendar_sources import read_passwords
 from assistant.settings.config_text import CONFIG_HEADER, SettingChange, set_key
 from assistant.settings.home import Home
 from assistant.settings.networks import FurtherMailAccount, MailAccountSettings
+from assistant.settings.sections import describe_allowed
 from assistant.store.home.config_file import HomeSecretStore
 
 Account = MailAccountSettings | FurtherMailAccount
@@ -31,13 +31,7 @@ def account_to_change(own: MailAccountSettings, address: str, name: str) -> Acco
         return own
     chosen = name or _free_name(own, address)
     # Hosts are asked for, or guessed from the address.
-    return FurtherMailAccount.model_construct(
-        **{key: it.default for key, it in FurtherMailAccount.model_fields.items() if not it.is_required()},
-        name=chosen,
-        address="",
-        imap_host="",
-        smtp_host="",
-    )
+    return FurtherMailAccount(name=chosen, address="", imap_host="", smtp_host="")
 
 
 def _accounts(own: MailAccountSettings) -> list[Account]:
@@ -69,11 +63,12 @@ def chosen_keys(current: Account, imap: str, smtp: str, user: str, ca_file: str,
 def check_account(own: MailAccountSettings, current: Account, keys: dict[str, Any]) -> Account:
     """Return the account with these keys, after the checks of the settings. Raises `UsageError`."""
     try:
-        return type(current).model_validate(dict(current) | keys)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the account"
-        raise UsageError(f"{place}: {first['msg']}. Nothing was changed.") from None
+        return type(current).from_values(current.as_dict() | keys)
+    except InvalidTable as error:
+        first = error.problems[0]
+        key = str(first.path[0]) if first.path else ""
+        why = str(first.reason) if first.reason else f"allowed: {describe_allowed(type(current).fields[key])}"
+        raise UsageError(f"{key or 'the account'}: {why}. Nothing was changed.") from None
 
 
 def stored_password(own: MailAccountSettings, current: Account) -> str:
@@ -113,7 +108,7 @@ def _set_keys(text: str, keys: dict[str, Any]) -> str:
 
 
 def _tables(accounts: list[FurtherMailAccount]) -> list[dict[str, Any]]:
-    return [it.model_dump(mode="json", exclude_defaults=True) for it in accounts]
+    return [it.as_json(without_defaults=True) for it in accounts]
 
 
 def remove_account(home: Home, own: MailAccountSettings, name: str) -> str:

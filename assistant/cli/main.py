@@ -7,7 +7,6 @@ Exit codes: 0 fine, 1 failed, 2 wrong use, 3 the model cannot be reached (the me
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import click
@@ -234,9 +233,6 @@ def _run_in_shell(parsed: ParsedCommand) -> None:
 
 
 def main() -> None:
-    # Before numpy is loaded: what a search multiplies is small, and threads that wait for a busy core cost it ten times
-    # what they save. A person may set another number.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     run_and_exit(assistant)
 
 

@@ -124,7 +124,7 @@ def print_value(kind: Any, value: Any) -> None:
     """A value as the JSON of the type `kind`: dataclasses, items of commands, or lists of them."""
     from pydantic import TypeAdapter
 
-    from assistant.commands.table import to_json
+    from assistant.commands.items import to_json
 
     print_json(to_json(TypeAdapter(kind), value))
 

@@ -18,7 +18,7 @@ from assistant.cli.home_stores import load_effective_settings
 from assistant.cli.lazy import DefaultGroup
 from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import json_result, print_remark, print_text
-from assistant.commands.table import Item
+from assistant.commands.items import Item
 from assistant.core.calendar import format_local_time, utc_now
 from assistant.core.errors import UsageError
 from assistant.core.records import IntegrityReport

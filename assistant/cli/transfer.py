@@ -27,7 +27,7 @@ import click
 from assistant.cli.exports import is_said, markdown_lines
 from assistant.cli.home_stores import load_effective_settings, open_home_stores
 from assistant.cli.output import json_result, print_text
-from assistant.commands.table import Item
+from assistant.commands.items import Item
 from assistant.core.calendar import utc_now
 from assistant.core.errors import HomeError, UsageError
 from assistant.core.plain_files import expand_home

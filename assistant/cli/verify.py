@@ -18,7 +18,7 @@ from assistant.cli.logging_setup import log_to_file
 from assistant.cli.output import json_result, print_text
 from assistant.cli.shell import with_commands
 from assistant.commands import archive as archive_commands
-from assistant.commands.table import Item
+from assistant.commands.items import Item
 from assistant.core.archives import LogRestoreResult
 from assistant.core.calendar import utc_now
 from assistant.core.errors import StoreLost, UsageError

@@ -8,7 +8,8 @@ from datetime import datetime, tzinfo
 import click
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, Item, number_argument
+from assistant.commands.items import Item
+from assistant.commands.table import CommandGroup, number_argument
 from assistant.core.approvals import Approval, ApprovalState, describe_outcome
 from assistant.core.calendar import format_moment
 from assistant.core.text import pluralize

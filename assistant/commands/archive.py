@@ -12,7 +12,8 @@ import click
 from pydantic import BeforeValidator, Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, Item, words_argument
+from assistant.commands.items import Item
+from assistant.commands.table import CommandGroup, words_argument
 from assistant.core.archives import ArchiveEntry
 from assistant.core.calendar import format_local_time
 from assistant.core.errors import UsageError

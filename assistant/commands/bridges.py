@@ -16,7 +16,8 @@ import click
 from pydantic import Field, computed_field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, Item, numbers_argument
+from assistant.commands.items import Item
+from assistant.commands.table import CommandGroup, numbers_argument
 from assistant.core.bridge_api import NETWORK_NAMES, BridgeState, BridgeStatus, UndeliveredItem
 from assistant.core.calendar import format_local_time
 from assistant.core.dataclass import dataclass

@@ -10,7 +10,8 @@ import click
 from pydantic import AfterValidator, Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, Item, TableCommand, numbers_argument, words_argument
+from assistant.commands.items import Item
+from assistant.commands.table import CommandGroup, TableCommand, numbers_argument, words_argument
 from assistant.core.checkpoints import Pin
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import NothingYet, UsageError

@@ -10,7 +10,8 @@ import click
 
 from assistant.commands.completion import complete_files
 from assistant.commands.context import CommandContext, CommandStores
-from assistant.commands.table import CommandGroup, Item, TableCommand, TextOrNull, words_argument
+from assistant.commands.items import Item, TextOrNull
+from assistant.commands.table import CommandGroup, TableCommand, words_argument
 from assistant.core.calendar import format_local_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError, UsageError

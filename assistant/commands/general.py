@@ -11,7 +11,8 @@ import click
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import Item, TableCommand
+from assistant.commands.items import Item
+from assistant.commands.table import TableCommand
 from assistant.core.approvals import NOT_DONE
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import NothingYet, UsageError

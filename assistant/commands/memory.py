@@ -16,6 +16,7 @@ from assistant.commands.connections import connections
 from assistant.commands.context import CommandContext
 from assistant.commands.erasure import forget
 from assistant.commands.file_argument import MAX_FILE_BYTES, file_argument
+from assistant.commands.items import Item
 from assistant.commands.memory_text import (
     NOTHING_REMEMBERED,
     AsOfItem,
@@ -39,7 +40,7 @@ from assistant.commands.memory_text import (
     render_rebuild,
 )
 from assistant.commands.sleep_results import accept_change, changes, profiles, undo_change
-from assistant.commands.table import CommandGroup, Item, words_argument
+from assistant.commands.table import CommandGroup, words_argument
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import NothingYet, UsageError
 from assistant.core.memories import (

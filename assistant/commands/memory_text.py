@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AliasPath, BeforeValidator, Field
 
-from assistant.commands.table import Item, TextOrNull
+from assistant.commands.items import Item, TextOrNull
 from assistant.core.calendar import format_local_time
 from assistant.core.memories import (
     SLEEP_KINDS,

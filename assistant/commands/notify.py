@@ -8,7 +8,8 @@ from datetime import datetime, tzinfo
 import click
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, Item
+from assistant.commands.items import Item
+from assistant.commands.table import CommandGroup
 from assistant.core.calendar import format_local_time
 from assistant.notify.notifier import NotifyServiceReport
 

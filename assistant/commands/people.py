@@ -9,7 +9,8 @@ import click
 from pydantic import Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, Item, phrase_option, words_argument
+from assistant.commands.items import Item
+from assistant.commands.table import CommandGroup, phrase_option, words_argument
 from assistant.core.bridge_api import NETWORK_NAMES
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError

@@ -14,8 +14,9 @@ from pydantic import AliasPath, BeforeValidator, Field
 
 from assistant.agenda.recurrence import recurrence_rule
 from assistant.commands.context import CommandContext
+from assistant.commands.items import Item
 from assistant.commands.named_items import NamedItems, items_argument
-from assistant.commands.table import CommandGroup, Item, number_argument, phrase_option, words_argument
+from assistant.commands.table import CommandGroup, number_argument, phrase_option, words_argument
 from assistant.core.calendar import format_moment
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError

@@ -11,7 +11,8 @@ import click
 from pydantic import Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, Confirmation, Item, TableCommand, TextOrNull, words_argument
+from assistant.commands.items import Item, TextOrNull
+from assistant.commands.table import CommandGroup, Confirmation, TableCommand, words_argument
 from assistant.core.calendar import format_local_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError

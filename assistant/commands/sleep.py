@@ -16,7 +16,8 @@ import click
 from pydantic import AliasPath, Field
 
 from assistant.commands.context import CommandContext, CommandStores
-from assistant.commands.table import Item, TableCommand
+from assistant.commands.items import Item
+from assistant.commands.table import TableCommand
 from assistant.core.budget import BudgetStatus
 from assistant.core.calendar import utc_now
 from assistant.core.checkpoints import describe_tier

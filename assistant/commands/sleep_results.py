@@ -18,7 +18,8 @@ from typing import Literal
 import click
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import Item, TableCommand, words_argument
+from assistant.commands.items import Item
+from assistant.commands.table import TableCommand, words_argument
 from assistant.core.calendar import format_local_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError

@@ -21,10 +21,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import click
-from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter
 
 from assistant.commands.argv import Token, explain_wrong_value, find_mistyped, find_option, join_words, with_examples
 from assistant.commands.completion import with_implied
@@ -38,6 +37,7 @@ from assistant.core.text import lazy_regex, shorten
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+    from pydantic import TypeAdapter
 
 # A daemon that is alive answers at once.
 DEFAULT_MAX_SECONDS = 60.0
@@ -49,21 +49,6 @@ _ASSURANCE = lazy_regex(r"\s?Nothing was changed(?:\.|[;:] (\w?))")
 # What a database takes for a number.
 _LARGEST = 2**63 - 1
 _MOST_DIGITS = 100
-
-
-class Item(BaseModel):
-    """The JSON of a value: each field is the attribute of that name, or what its `validation_alias` names."""
-
-    model_config = ConfigDict(frozen=True, from_attributes=True, defer_build=True)
-
-
-def to_json(shape: TypeAdapter[Any], value: Any) -> Any:
-    """A value as the JSON of `shape`: of `Item`s, lists of them, or its own type."""
-    return shape.dump_python(shape.validate_python(value, from_attributes=True), mode="json")
-
-
-TextOrNull = Annotated[str | None, BeforeValidator(lambda text: text or None)]
-"""Null where there is no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +135,8 @@ class TableCommand(click.Command):
     @cached_property
     def adapter(self) -> TypeAdapter[Any]:
         """How its value becomes JSON."""
+        from pydantic import TypeAdapter  # see `assistant.commands.items`
+
         return TypeAdapter(self._result or get_type_hints(self.callback)["return"])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -177,6 +164,8 @@ class TableCommand(click.Command):
             return CommandResult(str(error), None)
         except UsageError as error:
             raise (_without_assurance(error) if self.reads else error) from None
+        from assistant.commands.items import to_json
+
         return CommandResult(
             self.render(value, context.zone).strip(),
             to_json(self.adapter, value),

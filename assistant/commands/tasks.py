@@ -9,7 +9,8 @@ import click
 from pydantic import Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import CommandGroup, Item, numbers_argument
+from assistant.commands.items import Item
+from assistant.commands.table import CommandGroup, numbers_argument
 from assistant.core.checkpoints import RequestState, UserRequest
 from assistant.core.permissions import ALL_ROLES
 from assistant.core.text import shorten_line

@@ -15,7 +15,8 @@ import click
 from pydantic import AfterValidator, AliasPath, Field
 
 from assistant.commands.context import CommandContext
-from assistant.commands.table import Item, TableCommand
+from assistant.commands.items import Item
+from assistant.commands.table import TableCommand
 from assistant.core.budget import BudgetStatus, CapUsage, format_usd
 from assistant.core.dataclass import dataclass
 from assistant.core.messages import Usage

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING, Any
 
 from assistant.core.messages import Media
 from assistant.core.model_api import (
@@ -23,6 +21,9 @@ from assistant.core.model_api import (
 )
 from assistant.core.quoting import replace_unsendable, replace_unsendable_in_json
 from assistant.core.text import lazy_regex, parse_json
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 CHARS_PER_TOKEN = 4
 MAX_ID_LENGTH = 40
@@ -47,6 +48,8 @@ def encode_body(body: Mapping[str, Any]) -> bytes:
 
 @cache
 def _body_adapter() -> TypeAdapter[Mapping[str, Any]]:
+    from pydantic import TypeAdapter  # offline mode writes no requests
+
     return TypeAdapter(Mapping[str, Any])
 
 

@@ -3,18 +3,16 @@
 A model without an entry has no price, and none is guessed: its use is counted in tokens.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import date
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
+from assistant.core.checked_tables import CheckedTable, InvalidTable, Rule
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError
 from assistant.core.messages import Usage
@@ -32,18 +30,18 @@ EstimateTokens = Callable[[ModelRequest, str], int]
 """The whole prompt of a request, as the model of that name is expected to bill it."""
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+_Dollars = Annotated[float, Rule(ge=0)]
+_Tokens = Annotated[int, Rule(ge=1)]
 
 
-class Rates(_Table):
+class Rates(CheckedTable):
     """US dollars per million tokens."""
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cache_read: float = Field(ge=0)
-    cache_write: float = Field(ge=0)  # kept for five minutes
-    cache_write_hour: float | None = Field(default=None, ge=0)  # kept for an hour; None where nobody offers that
+    input: _Dollars
+    output: _Dollars
+    cache_read: _Dollars
+    cache_write: _Dollars  # kept for five minutes
+    cache_write_hour: _Dollars | None = None  # kept for an hour; None where nobody offers that
 
     def write_rate(self, lifetime: CacheLifetime) -> float:
         """US dollars per million tokens written to the cache for this lifetime."""
@@ -61,14 +59,14 @@ class Rates(_Table):
 
 
 class LongRates(Rates):
-    above: int = Field(gt=0)
+    above: _Tokens
 
 
 class Price(Rates):
     """What one model costs."""
 
     long: LongRates | None = None  # for a whole request whose prompt is longer than `long.above` tokens
-    window: int | None = Field(default=None, gt=0)  # longest prompt, where the provider's API does not report it
+    window: _Tokens | None = None  # longest prompt, where the provider's API does not report it
 
     def rates(self, prompt: int) -> Rates:
         """Return the rates of a prompt of so many tokens, cached ones included: long prompts may cost more."""
@@ -109,10 +107,10 @@ def load_prices(path: Path) -> Mapping[str, Prices]:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
         as_of = raw.pop("as_of")
         return {
-            provider: Prices({name: Price.model_validate(entry) for name, entry in models.items()}, as_of)
+            provider: Prices({name: Price.from_values(entry) for name, entry in models.items()}, as_of)
             for provider, models in raw.items()
         }
-    except (OSError, KeyError, AttributeError, tomllib.TOMLDecodeError, ValidationError) as error:
+    except (OSError, KeyError, AttributeError, tomllib.TOMLDecodeError, InvalidTable) as error:
         reason = " ".join(str(error).split())
         raise SettingsError(f"{path} cannot be used as a table of prices: {reason}. Nothing was started.") from None
 

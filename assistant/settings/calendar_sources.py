@@ -2,27 +2,27 @@
 
 import json
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr, model_validator
-
-from assistant.settings.validators import AnyPath, GivenName, SettingsSection
+from assistant.core.checked_tables import CheckedTable, Rule
+from assistant.core.secret_text import SecretStr
+from assistant.settings.validators import AnyPath, GivenName
 
 # Before the name of a file that was imported: it is in the workspace, wherever the data folder is.
 IMPORTED = "imported/"
 
 
-class CalendarSource(SettingsSection):
+class CalendarSource(CheckedTable):
     """A calendar or address book, or a server with several."""
 
     name: GivenName
     kind: Literal["caldav", "carddav", "ics", "vcard"]
     # An address, the full path of a file, or an imported file of the workspace (`IMPORTED`).
-    url: Annotated[str, Field(min_length=1, max_length=2_000)]
-    user: Annotated[str, Field(max_length=200)] = ""
+    url: Annotated[str, Rule(min_length=1, max_length=2_000)]
+    user: Annotated[str, Rule(max_length=200)] = ""
     # The owner's address in invitations, if it is not the user.
-    email: Annotated[str, Field(max_length=200)] = ""
+    email: Annotated[str, Rule(max_length=200)] = ""
     # Certificates to trust besides the system's: the whole path of a PEM file.
     ca_file: AnyPath = ""
     # Whether it may be in this machine's own network.
@@ -30,8 +30,7 @@ class CalendarSource(SettingsSection):
     # Whether events may be added and changed there.
     writable: bool = True
 
-    @model_validator(mode="after")
-    def _is_readable(self) -> Self:
+    def check(self) -> None:
         parts = urlsplit(self.url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.password
         if not is_address and (self.kind in ("caldav", "carddav") or not self.is_file):
@@ -39,7 +38,6 @@ class CalendarSource(SettingsSection):
                 "needs as `url` an address that starts with http:// or https:// and has no password, or the whole "
                 "path of a file"
             )
-        return self
 
     @property
     def is_file(self) -> bool:
@@ -59,20 +57,20 @@ def check_sources(value: Any) -> Any:
 
 CalendarSources = Annotated[
     tuple[CalendarSource, ...],
-    BeforeValidator(check_sources),
-    Field(
+    Rule(convert=check_sources),
+    Rule(
         description='a list of tables, each with a name of its own, a kind ("caldav", "carddav", "ics" or "vcard") and '
         "a url (an address without a password, or the whole path of a file)"
     ),
 ]
 
 
-class CalendarSettings(SettingsSection):
+class CalendarSettings(CheckedTable):
     sources: CalendarSources
     passwords: SecretStr
-    interval_minutes: Annotated[float, Field(ge=1, le=10_080)]
-    timeout_seconds: Annotated[float, Field(ge=5, le=3600)]
-    max_megabytes: Annotated[int, Field(ge=1, le=500)]
+    interval_minutes: Annotated[float, Rule(ge=1, le=10_080)]
+    timeout_seconds: Annotated[float, Rule(ge=5, le=3600)]
+    max_megabytes: Annotated[int, Rule(ge=1, le=500)]
 
 
 def read_passwords(passwords: SecretStr) -> dict[str, str]:

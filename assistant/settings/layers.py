@@ -15,12 +15,11 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr, ValidationError
-from pydantic.fields import FieldInfo
-
+from assistant.core.checked_tables import InvalidTable, Problem, TableField
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.plain_files import FileRefused, read_plain_text
+from assistant.core.secret_text import SecretStr
 from assistant.core.text import lazy_regex, limit_lines, pluralize, shorten, strip_control_characters
 from assistant.settings.secrets import FoundSecret
 from assistant.settings.sections import (
@@ -101,9 +100,9 @@ def _known_settings(origin: str, document: Mapping[str, Any]) -> SettingsLayer:
     problems: list[str] = []
     unknown: list[str] = []
     for section, content in document.items():
-        if section in SettingsValues.model_fields and not isinstance(content, dict):
+        if section in SettingsValues.fields and not isinstance(content, dict):
             problems.append(f"{origin}: `{section}` is a section; its keys belong below a line [{section}].")
-        elif section not in SettingsValues.model_fields and not (isinstance(content, dict) and content):
+        elif section not in SettingsValues.fields and not (isinstance(content, dict) and content):
             unknown.append(section)
         else:
             for key, value in content.items():
@@ -133,7 +132,7 @@ def _unknown(origin: str, name: str) -> str:
     section = name.partition(".")[0]
     known = ", ".join(key.partition(".")[2] for key in SETTING_FIELDS if key.startswith(f"{section}."))
     return f"{place} is not a setting; known " + (
-        f"in [{section}]: {known}." if known else f"sections: {', '.join(SettingsValues.model_fields)}."
+        f"in [{section}]: {known}." if known else f"sections: {', '.join(SettingsValues.fields)}."
     )
 
 
@@ -177,23 +176,23 @@ def _zone_as_spelled(text: str) -> str:
         return text
 
 
-def explain_validation_error(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
+def explain_invalid_settings(error: InvalidTable, origins: Mapping[str, str]) -> list[str]:
     """Return one line for each refused setting: where it is, the value, and what is allowed; for one that is a list or
     a table a few, about what is within it."""
     lines: dict[str, dict[str, None]] = {}
-    for problem in error.errors(include_url=False):
-        section, *within = problem["loc"]
+    for problem in error.problems:
+        section, *within = problem.path
         key = ".".join(map(str, (section, *within[:1])))
         spec = SETTING_FIELDS.get(key)
         if spec is None and not within:
-            line = f"{_section_origin(key, origins)}: [{key}] {_message_of(problem)}."
+            line = f"{_section_origin(key, origins)}: [{key}] {problem.reason}."
         elif spec is None or key not in origins:
             line = f"default.toml: `{key}` has no value."
         elif len(within) > 1:
             line = f"{origins[key]}: {_explain_within(key, spec, within[1:], problem)}"
         else:
-            found = NOT_SHOWN if spec.annotation is SecretStr else format_setting_value(problem["input"])
-            meant = _meant(problem.get("ctx", {}).get("error"))
+            found = NOT_SHOWN if spec.annotation is SecretStr else format_setting_value(problem.value)
+            meant = _meant(problem.reason)
             line = f"{origins[key]}: `{key}` is {found}; allowed: {describe_allowed(spec)}.{meant}"
         lines.setdefault(key, {}).setdefault(line)
     return [line for told in lines.values() for line in limit_lines(list(told), _MOST_WITHIN)]
@@ -205,12 +204,7 @@ def _section_origin(section: str, origins: Mapping[str, str]) -> str:
     return places[-1] if places else "default.toml"
 
 
-def _message_of(problem: Mapping[str, Any]) -> str:
-    """Return what a check of our own says, which continues a sentence about what it is about."""
-    return str(problem["msg"]).removeprefix("Value error, ")
-
-
-def _explain_within(key: str, spec: FieldInfo, within: Sequence[str | int], problem: Mapping[str, Any]) -> str:
+def _explain_within(key: str, spec: TableField, within: Sequence[str | int], problem: Problem) -> str:
     """Return a sentence about an entry of a list or table, or about a key of that entry. No value of it is repeated:
     it may be a secret."""
     entry, *names = within
@@ -218,13 +212,13 @@ def _explain_within(key: str, spec: FieldInfo, within: Sequence[str | int], prob
     is_list = isinstance(entry, int)
     place = f"entry {entry + 1} of `{key}`" if isinstance(entry, int) else f"`{key}.{_show_name(entry)}`"
     field = fields.get(str(names[0])) if names else None
-    if problem["type"] == "value_error" and not names:
-        return f"{place} {_message_of(problem)}."
-    if problem["type"] == "extra_forbidden" and names:
+    if problem.reason and not names:
+        return f"{place} {problem.reason}."
+    if problem.kind == "unknown" and names:
         return f"{place} has `{_show_name(names[0])}`, which is not a setting; known: {', '.join(fields)}."
     if field is None:
         return f"{place} is wrong; allowed: {describe_allowed(spec)}."
-    if problem["type"] == "missing":
+    if problem.kind == "missing":
         return f"{place} has no `{names[0]}`; allowed: {describe_allowed(field)}."
     whose = f"`{names[0]}` of {place}" if is_list else f"{place[:-1]}.{names[0]}`"
     return f"{whose} is wrong; allowed: {describe_allowed(field)}."

@@ -1,13 +1,13 @@
 """Settings of the networks for messages, and of the owner's mail."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
+from assistant.core.checked_tables import CheckedTable, Rule
+from assistant.core.secret_text import SecretStr
+from assistant.settings.validators import GivenName, NameList, WebAddress, check_path, convert_to_tuple, is_loopback
 
-from assistant.settings.validators import GivenName, NameList, SettingsSection, WebAddress, check_path, is_loopback
 
-
-class NetworkSettings(SettingsSection):
+class NetworkSettings(CheckedTable):
     """Settings of every network."""
 
     enabled: bool
@@ -20,12 +20,12 @@ class TelegramSettings(NetworkSettings):
 
 class MatrixSettings(NetworkSettings):
     homeserver: WebAddress
-    user: Annotated[
-        str, Field(pattern=r"^(@[^:]+:.+)?$", description='an account as in "@nocturne:example.org", or ""')
-    ]
-    device: Annotated[str, Field(max_length=255)]
+    user: Annotated[str, Rule(pattern=r"(@[^:]+:.+)?", description='an account as in "@nocturne:example.org", or ""')]
+    device: Annotated[str, Rule(max_length=255)]
     encryption: bool
-    invites: NameList = Field(description='a list of accounts and servers as in ["@erik:example.org", "example.org"]')
+    invites: Annotated[
+        NameList, Rule(description='a list of accounts and servers as in ["@erik:example.org", "example.org"]')
+    ]
 
 
 class DiscordSettings(NetworkSettings):
@@ -37,10 +37,10 @@ class SlackSettings(NetworkSettings):
 
 
 MailAddress = Annotated[
-    str, Field(pattern=r"^([^@\s]+@[^@\s]+)?$", description='an address as in "ada@example.org", or ""')
+    str, Rule(pattern=r"([^@\s]+@[^@\s]+)?", description='an address as in "ada@example.org", or ""')
 ]
-Port = Annotated[int, Field(ge=1, le=65_535)]
-ShortText = Annotated[str, Field(max_length=255)]
+Port = Annotated[int, Rule(ge=1, le=65_535)]
+ShortText = Annotated[str, Rule(max_length=255)]
 
 
 class MailSettings(NetworkSettings):
@@ -52,43 +52,41 @@ class MailSettings(NetworkSettings):
     smtp_port: Port
     verified_by: ShortText
     verified_with: Literal["dmarc", "dkim"]
-    hourly_limit: Annotated[int, Field(ge=1, le=1000)]
+    hourly_limit: Annotated[int, Rule(ge=1, le=1000)]
 
 
-MailFolders = Annotated[NameList, Field(description='a list of folders as in ["Archive", "Sent"]')]
+MailFolders = Annotated[NameList, Rule(description='a list of folders as in ["Archive", "Sent"]')]
 MailTls = Literal["auto", "tls", "starttls", "none"]
 FilePath = Annotated[
     str,
-    AfterValidator(check_path),
-    Field(pattern=r"^(/.*)?$", max_length=1000, description='the whole path of a file, or ""'),
+    Rule(check=check_path),
+    Rule(pattern=r"(/.*)?", max_length=1000, description='the whole path of a file, or ""'),
 ]
-AccountName = Annotated[GivenName, Field(description="letters, numbers, spaces, dots, hyphens")]
+AccountName = Annotated[GivenName, Rule(description="letters, numbers, spaces, dots, hyphens")]
 
 
-class _MailLogin(SettingsSection):
+class _MailLogin(CheckedTable):
     """What every account of the owner's has. "none" for TLS is only for a server on this machine."""
 
     address: MailAddress
 
-    @model_validator(mode="after")
-    def _is_private(self) -> Self:
+    def check(self) -> None:
         for server in ("imap", "smtp"):
             if getattr(self, f"{server}_tls") == "none" and not is_loopback(getattr(self, f"{server}_host")):
                 raise ValueError(f'has {server}_tls = "none", which is only for a server on this machine')
-        return self
 
 
 class FurtherMailAccount(_MailLogin):
     """A mail account besides the first. Its password is in `mail_account.passwords`, by its name."""
 
     name: AccountName
-    address: Annotated[MailAddress, Field(min_length=1)]
+    address: Annotated[MailAddress, Rule(min_length=1)]
     sender_name: ShortText = ""
     user: ShortText = ""
-    imap_host: Annotated[ShortText, Field(min_length=1)]
+    imap_host: Annotated[ShortText, Rule(min_length=1)]
     imap_port: Port = 993
     imap_tls: MailTls = "auto"
-    smtp_host: Annotated[ShortText, Field(min_length=1)]
+    smtp_host: Annotated[ShortText, Rule(min_length=1)]
     smtp_port: Port = 465
     smtp_tls: MailTls = "auto"
     ca_file: FilePath = ""
@@ -116,8 +114,8 @@ class MailAccountSettings(_MailLogin):
     drafts_folder: ShortText
     further: Annotated[
         tuple[FurtherMailAccount, ...],
-        BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
-        Field(description="a list of tables, each with a name, an address, an imap_host and an smtp_host"),
+        Rule(convert=convert_to_tuple),
+        Rule(description="a list of tables, each with a name, an address, an imap_host and an smtp_host"),
     ]
     passwords: SecretStr
 
@@ -125,9 +123,8 @@ class MailAccountSettings(_MailLogin):
     def name(self) -> str:
         return self.account_name
 
-    @model_validator(mode="after")
-    def _have_names_of_their_own(self) -> Self:
+    def check(self) -> None:
+        super().check()
         names = [self.name.casefold(), *(account.name.casefold() for account in self.further)]
         if len(set(names)) < len(names):
             raise ValueError("two mail accounts have the same name")
-        return self

@@ -18,11 +18,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
-
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import SecretsUnavailable, UsageError
 from assistant.core.plain_files import FileRefused, read_plain_text
+from assistant.core.secret_text import SecretStr
 from assistant.core.text import lazy_regex
 from assistant.settings.sections import SETTING_FIELDS
 

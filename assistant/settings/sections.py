@@ -8,10 +8,9 @@ better than its type and range would.
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, Field, SecretStr
-from pydantic.fields import FieldInfo
-
+from assistant.core.checked_tables import CheckedTable, Rule, TableField
 from assistant.core.permissions import Permissions, RoleGrant
+from assistant.core.secret_text import SecretStr
 from assistant.settings.calendar_sources import CalendarSettings
 from assistant.settings.mcp import McpSettings
 from assistant.settings.networks import (
@@ -32,7 +31,6 @@ from assistant.settings.validators import (
     ModelChoice,
     NameList,
     ProviderChain,
-    SettingsSection,
     Share,
     TimeOfDay,
     WebAddress,
@@ -46,124 +44,126 @@ ResetPolicyName = Literal["manual", "daily", "idle"]
 DEFAULT_MODEL_NAMES = {"anthropic": "claude-sonnet-5-5"}
 
 
-class HomeSettings(SettingsSection):
+class HomeSettings(CheckedTable):
     timezone: ZoneName
 
 
-class ModelSettings(SettingsSection):
+class ModelSettings(CheckedTable):
     provider: Literal["auto", "anthropic", "openai", "offline"]
     name: str
     base_url: WebAddress
     api_key: SecretStr
     fallback: ProviderChain
-    max_output_tokens: Annotated[int, Field(ge=256, le=128_000)]
+    max_output_tokens: Annotated[int, Rule(ge=256, le=128_000)]
     thinking: Literal["off", "adaptive"]
-    stall_seconds: Annotated[float, Field(ge=1, le=600)]
-    retries: Annotated[int, Field(ge=0, le=10)]
-    max_retry_wait_seconds: Annotated[float, Field(ge=0, le=600)]
+    stall_seconds: Annotated[float, Rule(ge=1, le=600)]
+    retries: Annotated[int, Rule(ge=0, le=10)]
+    max_retry_wait_seconds: Annotated[float, Rule(ge=0, le=600)]
 
 
-class ContextSettings(SettingsSection):
+class ContextSettings(CheckedTable):
     max_context_tokens: ContextSize
-    reserve_tokens: Annotated[int, Field(ge=0, le=100_000)]
-    emergency_threshold: Annotated[float, Field(ge=0.60, le=0.95)]
-    target: Annotated[float, Field(ge=0.10, le=0.50)]
-    preserve_messages: Annotated[int, Field(ge=1, le=1000)]
-    preserve_share: Annotated[float, Field(ge=0.0, le=0.5)]
-    max_request_bytes: Annotated[int, Field(ge=0, le=1_000_000_000)]
-    max_images: Annotated[int, Field(ge=0, le=10_000)]
+    reserve_tokens: Annotated[int, Rule(ge=0, le=100_000)]
+    emergency_threshold: Annotated[float, Rule(ge=0.60, le=0.95)]
+    target: Annotated[float, Rule(ge=0.10, le=0.50)]
+    preserve_messages: Annotated[int, Rule(ge=1, le=1000)]
+    preserve_share: Annotated[float, Rule(ge=0.0, le=0.5)]
+    max_request_bytes: Annotated[int, Rule(ge=0, le=1_000_000_000)]
+    max_images: Annotated[int, Rule(ge=0, le=10_000)]
     cache_lifetime: Literal["auto", "5m", "1h"]
 
 
-class CompactionSettings(SettingsSection):
+class CompactionSettings(CheckedTable):
     auto: bool
     economy: Literal["off", "balanced", "thrifty"]
     strategy: Literal["hybrid", "summary", "mask", "sliding_window", "deletion", "selective"]
-    sleep_threshold: Annotated[float, Field(ge=0.50, le=0.70)]
-    max_messages: Annotated[int, Field(ge=0, le=1_000_000)]
-    user_messages_max_tokens: Annotated[int, Field(ge=0, le=200_000)]
-    protected_tools: NameList = Field(description='a list of tool names, as in ["manage_todo_list"]')
-    pins_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    sleep_threshold: Annotated[float, Rule(ge=0.50, le=0.70)]
+    max_messages: Annotated[int, Rule(ge=0, le=1_000_000)]
+    user_messages_max_tokens: Annotated[int, Rule(ge=0, le=200_000)]
+    protected_tools: Annotated[NameList, Rule(description='a list of tool names, as in ["manage_todo_list"]')]
+    pins_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
     summary_model: ModelChoice
-    summary_max_tokens: Annotated[int, Field(ge=200, le=20_000)]
-    summary_seconds: Annotated[float, Field(ge=1, le=3600)]
-    restored_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
-    max_checkpoints: Annotated[int, Field(ge=2, le=20)]
-    undo_kept: Annotated[int, Field(ge=1, le=1000)]
-    breaker_failures: Annotated[int, Field(ge=1, le=100)]
-    breaker_minutes: Annotated[float, Field(ge=0, le=10_080)]
-    recall_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    summary_max_tokens: Annotated[int, Rule(ge=200, le=20_000)]
+    summary_seconds: Annotated[float, Rule(ge=1, le=3600)]
+    restored_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
+    max_checkpoints: Annotated[int, Rule(ge=2, le=20)]
+    undo_kept: Annotated[int, Rule(ge=1, le=1000)]
+    breaker_failures: Annotated[int, Rule(ge=1, le=100)]
+    breaker_minutes: Annotated[float, Rule(ge=0, le=10_080)]
+    recall_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
 
 
-class SleepSettings(SettingsSection):
-    at: TimeOfDay = Field(description='a time of day as in "03:30", or ""')
-    nap_minutes: Annotated[float, Field(ge=0, le=1440)]
-    max_usd: Annotated[float, Field(ge=0, le=1_000_000)]
-    imported_messages: Annotated[int, Field(ge=0, le=1_000_000)]
+class SleepSettings(CheckedTable):
+    at: Annotated[TimeOfDay, Rule(description='a time of day as in "03:30", or ""')]
+    nap_minutes: Annotated[float, Rule(ge=0, le=1440)]
+    max_usd: Annotated[float, Rule(ge=0, le=1_000_000)]
+    imported_messages: Annotated[int, Rule(ge=0, le=1_000_000)]
 
 
-class MemorySettings(SettingsSection):
+class MemorySettings(CheckedTable):
     store: Literal["local", "pgvector", "qdrant"]
-    store_url: Annotated[str, Field(max_length=2_000)]
+    store_url: Annotated[str, Rule(max_length=2_000)]
     embedder: Literal["wordllama", "fastembed", "openai", "ollama"]
-    embedder_model: Annotated[str, Field(max_length=200)]
-    embedder_url: Annotated[str, Field(pattern=r"^(https?://.*)?$", description='an address, or ""')]
+    embedder_model: Annotated[str, Rule(max_length=200)]
+    embedder_url: Annotated[str, Rule(pattern=r"(https?://.*)?", description='an address, or ""')]
     embedder_key: SecretStr
-    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
-    file_max_tokens: Annotated[int, Field(ge=100, le=20_000)]
-    day_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
-    profiles_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
-    recall_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    timeout_seconds: Annotated[float, Rule(ge=1, le=3600)]
+    file_max_tokens: Annotated[int, Rule(ge=100, le=20_000)]
+    day_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
+    profiles_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
+    recall_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
 
 
-class DelegationSettings(SettingsSection):
-    max_helpers: Annotated[int, Field(ge=1, le=16)]
-    max_steps: Annotated[int, Field(ge=1, le=100)]
-    max_tokens: Annotated[int, Field(ge=1000, le=2_000_000)]
-    max_seconds: Annotated[float, Field(ge=5, le=3600)]
+class DelegationSettings(CheckedTable):
+    max_helpers: Annotated[int, Rule(ge=1, le=16)]
+    max_steps: Annotated[int, Rule(ge=1, le=100)]
+    max_tokens: Annotated[int, Rule(ge=1000, le=2_000_000)]
+    max_seconds: Annotated[float, Rule(ge=5, le=3600)]
 
 
-class ToolSettings(SettingsSection):
+class ToolSettings(CheckedTable):
     output_policy: Literal["tokens", "bytes", "none"]
-    output_max_tokens: Annotated[int, Field(ge=100, le=100_000)]
-    output_max_bytes: Annotated[int, Field(ge=400, le=10_000_000)]
-    output_serialization_buffer: Annotated[float, Field(ge=1.0, le=2.0)]
+    output_max_tokens: Annotated[int, Rule(ge=100, le=100_000)]
+    output_max_bytes: Annotated[int, Rule(ge=400, le=10_000_000)]
+    output_serialization_buffer: Annotated[float, Rule(ge=1.0, le=2.0)]
     output_split: Share
-    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
-    approval_hours: Annotated[float, Field(ge=1, le=720)]
-    approval_days: Annotated[int, Field(ge=1, le=3650)]
+    timeout_seconds: Annotated[float, Rule(ge=1, le=3600)]
+    approval_hours: Annotated[float, Rule(ge=1, le=720)]
+    approval_days: Annotated[int, Rule(ge=1, le=3650)]
     fetch_pages: bool
-    fetch_private_hosts: NameList = Field(description='a list of names or addresses as in ["nas.local", "192.168.1.4"]')
+    fetch_private_hosts: Annotated[
+        NameList, Rule(description='a list of names or addresses as in ["nas.local", "192.168.1.4"]')
+    ]
 
 
-class TurnSettings(SettingsSection):
-    max_steps: Annotated[int, Field(ge=1, le=200)]
-    max_seconds: Annotated[float, Field(ge=5, le=86_400)]
+class TurnSettings(CheckedTable):
+    max_steps: Annotated[int, Rule(ge=1, le=200)]
+    max_seconds: Annotated[float, Rule(ge=5, le=86_400)]
     on_message: Literal["wait", "steer"]
-    overflow_retries: Annotated[int, Field(ge=0, le=10)]
+    overflow_retries: Annotated[int, Rule(ge=0, le=10)]
 
 
-class BudgetSettings(SettingsSection):
-    daily_usd: Annotated[float, Field(ge=0, le=1_000_000)]
-    monthly_usd: Annotated[float, Field(ge=0, le=1_000_000)]
-    daily_tokens: Annotated[int, Field(ge=0, le=1_000_000_000_000)]
-    monthly_tokens: Annotated[int, Field(ge=0, le=1_000_000_000_000)]
+class BudgetSettings(CheckedTable):
+    daily_usd: Annotated[float, Rule(ge=0, le=1_000_000)]
+    monthly_usd: Annotated[float, Rule(ge=0, le=1_000_000)]
+    daily_tokens: Annotated[int, Rule(ge=0, le=1_000_000_000_000)]
+    monthly_tokens: Annotated[int, Rule(ge=0, le=1_000_000_000_000)]
     background_share: Share
-    runaway_calls: Annotated[int, Field(ge=2, le=1000)]
+    runaway_calls: Annotated[int, Rule(ge=2, le=1000)]
 
 
-class PeopleSettings(SettingsSection):
+class PeopleSettings(CheckedTable):
     unknown: Literal["pair", "tell", "ignore"]
-    pairing_minutes: Annotated[float, Field(ge=1, le=1440)]
-    pairing_pending: Annotated[int, Field(ge=1, le=100)]
-    pairing_tries: Annotated[int, Field(ge=1, le=100)]
+    pairing_minutes: Annotated[float, Rule(ge=1, le=1440)]
+    pairing_pending: Annotated[int, Rule(ge=1, le=100)]
+    pairing_tries: Annotated[int, Rule(ge=1, le=100)]
 
 
-class RoleSettings(SettingsSection):
+class RoleSettings(CheckedTable):
     """What one role may do."""
 
-    tools: NameList = Field(description="a list of tool names")
-    commands: NameList = Field(description='a list of commands without the slash, as in ["help"]')
+    tools: Annotated[NameList, Rule(description="a list of tool names")]
+    commands: Annotated[NameList, Rule(description='a list of commands without the slash, as in ["help"]')]
     memory: bool
     budget_share: Share
 
@@ -175,90 +175,92 @@ class RoomSettings(RoleSettings):
     answers: Literal["addressed", "everything"]
 
 
-class ResetSettings(SettingsSection):
+class ResetSettings(CheckedTable):
     main: ResetPolicyName
     thread: ResetPolicyName
     guest: ResetPolicyName
     room: ResetPolicyName
-    at: TimeOfDay = Field(min_length=1, description='a time of day as in "04:00"')
-    idle_minutes: Annotated[float, Field(ge=1, le=525_600)]
-    learn_seconds: Annotated[float, Field(ge=0, le=3600)]
-    handover_max_tokens: Annotated[int, Field(ge=0, le=20_000)]
+    at: Annotated[TimeOfDay, Rule(min_length=1, description='a time of day as in "04:00"')]
+    idle_minutes: Annotated[float, Rule(ge=1, le=525_600)]
+    learn_seconds: Annotated[float, Rule(ge=0, le=3600)]
+    handover_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
 
 
-class ArchiveSettings(SettingsSection):
+class ArchiveSettings(CheckedTable):
     url: ArchiveUrl
     key: SecretStr
-    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
+    timeout_seconds: Annotated[float, Rule(ge=1, le=3600)]
 
 
-class AgendaSettings(SettingsSection):
+class AgendaSettings(CheckedTable):
     quiet: HoursOfDay
-    late_seconds: Annotated[float, Field(ge=1, le=86_400)]
+    late_seconds: Annotated[float, Rule(ge=1, le=86_400)]
     catch_up: Literal["once", "all", "skip"]
-    max_pending: Annotated[int, Field(ge=1, le=1_000_000)]
+    max_pending: Annotated[int, Rule(ge=1, le=1_000_000)]
 
 
-class BriefSettings(SettingsSection):
-    morning: TimeOfDay = Field(description='a time of day as in "07:30", or ""')
-    evening: TimeOfDay = Field(description='a time of day as in "20:00", or ""')
+class BriefSettings(CheckedTable):
+    morning: Annotated[TimeOfDay, Rule(description='a time of day as in "07:30", or ""')]
+    evening: Annotated[TimeOfDay, Rule(description='a time of day as in "20:00", or ""')]
 
 
-class BackupSettings(SettingsSection):
-    at: TimeOfDay = Field(description='a time of day as in "05:00", or ""')
+class BackupSettings(CheckedTable):
+    at: Annotated[TimeOfDay, Rule(description='a time of day as in "05:00", or ""')]
     folder: AnyPath
-    keep: Annotated[int, Field(ge=1, le=1000)]
+    keep: Annotated[int, Rule(ge=1, le=1000)]
     workspace: bool
 
 
-class WebSettings(SettingsSection):
-    port: Annotated[int, Field(ge=0, le=65_535)]
+class WebSettings(CheckedTable):
+    port: Annotated[int, Rule(ge=0, le=65_535)]
     host: Annotated[
-        str, Field(pattern=r"^[^\s/@]+$", max_length=255, description='an address of this machine as in "127.0.0.1"')
+        str, Rule(pattern=r"[^\s/@]+", max_length=255, description='an address of this machine as in "127.0.0.1"')
     ]
     token: SecretStr
-    hosts: NameList = Field(description='a list of names as in ["nocturne.example.org"]')
+    hosts: Annotated[NameList, Rule(description='a list of names as in ["nocturne.example.org"]')]
     behind_proxy: bool
     certificate: AnyPath
     certificate_key: AnyPath
 
 
-class WebSearchSettings(SettingsSection):
+class WebSearchSettings(CheckedTable):
     provider: Literal["", "searxng", "brave", "tavily"]
     url: str
     key: SecretStr
 
 
-class RunCommandSettings(SettingsSection):
+class RunCommandSettings(CheckedTable):
     enabled: bool
     sandbox: Literal["bubblewrap", "none"]
-    allow: NameList = Field(description='a list of commands as in ["git status", "ls *"]')
-    timeout_seconds: Annotated[float, Field(ge=1, le=3600)]
-    max_memory_mb: Annotated[int, Field(ge=16, le=1_000_000)]
-    max_output_kb: Annotated[int, Field(ge=1, le=1_000)]
-    max_processes: Annotated[int, Field(ge=1, le=10_000)]
+    allow: Annotated[NameList, Rule(description='a list of commands as in ["git status", "ls *"]')]
+    timeout_seconds: Annotated[float, Rule(ge=1, le=3600)]
+    max_memory_mb: Annotated[int, Rule(ge=16, le=1_000_000)]
+    max_output_kb: Annotated[int, Rule(ge=1, le=1_000)]
+    max_processes: Annotated[int, Rule(ge=1, le=10_000)]
 
 
-class TelemetrySettings(SettingsSection):
+class TelemetrySettings(CheckedTable):
     traces: Literal["off", "otlp"]
     endpoint: WebAddress
 
 
-class DaemonSettings(SettingsSection):
-    drain_seconds: Annotated[float, Field(ge=0, le=600)]
-    watch_seconds: Annotated[float, Field(ge=1, le=30)]
-    watchdog_seconds: Annotated[float, Field(ge=30, le=3600)]
+class DaemonSettings(CheckedTable):
+    drain_seconds: Annotated[float, Rule(ge=0, le=600)]
+    watch_seconds: Annotated[float, Rule(ge=1, le=30)]
+    watchdog_seconds: Annotated[float, Rule(ge=30, le=3600)]
 
 
-class LogSettings(SettingsSection):
+class LogSettings(CheckedTable):
     level: Literal["debug", "info", "warning", "error"]
 
 
-class FileSettings(SettingsSection):
-    folders: FolderList = Field(description='a list of whole paths with different names, as in ["~/Documents"]')
+class FileSettings(CheckedTable):
+    folders: Annotated[
+        FolderList, Rule(description='a list of whole paths with different names, as in ["~/Documents"]')
+    ]
 
 
-class SettingsValues(SettingsSection):
+class SettingsValues(CheckedTable):
     """All sections of the settings files."""
 
     home: HomeSettings
@@ -308,30 +310,27 @@ class SettingsValues(SettingsSection):
         return Permissions({"guest": self.guest.grant(), "room": self.room.grant()})
 
 
-def _fields_of(section: FieldInfo) -> dict[str, FieldInfo]:
-    kind = section.annotation
-    return kind.model_fields if isinstance(kind, type) and issubclass(kind, BaseModel) else {}
-
-
-SETTING_FIELDS: dict[str, FieldInfo] = {
+SETTING_FIELDS: Mapping[str, TableField] = {
     f"{section}.{key}": field
-    for section, outer in SettingsValues.model_fields.items()
-    for key, field in _fields_of(outer).items()
+    for section, outer in SettingsValues.fields.items()
+    for key, field in outer.annotation.fields.items()
 }
 
 
-def fields_of_entry(field: FieldInfo) -> dict[str, FieldInfo]:
+def fields_of_entry(field: TableField) -> Mapping[str, TableField]:
     """Return what an entry of a setting that is a list of tables, or a table of tables, may have; else nothing."""
-    models = [kind for kind in get_args(field.annotation) if isinstance(kind, type) and issubclass(kind, BaseModel)]
-    return models[0].model_fields if models else {}
+    for kind in get_args(field.annotation):
+        if isinstance(kind, type) and issubclass(kind, CheckedTable):
+            return kind.fields
+    return {}
 
 
-def is_text_setting(field: FieldInfo) -> bool:
+def is_text_setting(field: TableField) -> bool:
     """Return whether the setting is text, which an environment variable gives without quotes."""
     return field.annotation in (str, SecretStr) or get_origin(field.annotation) is Literal
 
 
-def describe_allowed(field: FieldInfo) -> str:
+def describe_allowed(field: TableField) -> str:
     """Describe what the setting may be: "a number from 0.10 to 0.50"."""
     if field.description:
         return field.description
@@ -340,8 +339,8 @@ def describe_allowed(field: FieldInfo) -> str:
         return f"{', '.join(first)} or {last}"
     if field.annotation is bool:
         return "true or false"
-    if (origin := get_origin(field.annotation)) in (list, tuple, dict):
-        return f"a {'table' if origin is dict else 'list'} of texts in quotes"
+    if (origin := get_origin(field.annotation)) in (tuple, Mapping):
+        return f"a {'table' if origin is Mapping else 'list'} of texts in quotes"
     if field.annotation not in (int, float):
         return "text in quotes"
     kind = "a whole number" if field.annotation is int else "a number"
@@ -349,10 +348,9 @@ def describe_allowed(field: FieldInfo) -> str:
     return f"{kind} from {low} to {high}"
 
 
-def allowed_bounds(field: FieldInfo) -> tuple[str, str]:
+def allowed_bounds(field: TableField) -> tuple[str, str]:
     """Return the smallest and the largest allowed number as text; "" if unbounded."""
-    low = next((rule.ge for rule in field.metadata if hasattr(rule, "ge")), None)
-    high = next((rule.le for rule in field.metadata if hasattr(rule, "le")), None)
+    low, high = field.bounds
     share = isinstance(high, float) and high <= 1
     return _number(low, share), _number(high, share)
 

@@ -20,17 +20,18 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import tzlocal
-from pydantic import SecretStr, ValidationError
 
+from assistant.core.checked_tables import InvalidTable
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError, UsageError
+from assistant.core.secret_text import SecretStr
 from assistant.settings.consistency import context_contradictions, web_search_contradictions
 from assistant.settings.home import FileStamps, Home, home_from_environment, settings_stamps
 from assistant.settings.layers import (
     SettingsLayer,
     environment_layers,
     environment_variable,
-    explain_validation_error,
+    explain_invalid_settings,
     format_setting_value,
     mask_secrets_in_text,
     parse_text_layer,
@@ -139,8 +140,8 @@ class Settings:
             raise UsageError(
                 "There is no address and no key for openai: set model.base_url, or OPENAI_API_KEY. Nothing was changed."
             )
-        model = self.values.model.model_copy(update={"provider": provider, "name": name})
-        return replace(self, values=self.values.model_copy(update={"model": model}))
+        model = self.values.model.changed(provider=provider, name=name)
+        return replace(self, values=self.values.changed(model=model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +284,7 @@ def _defaults(path: Path) -> SettingsLayer:
 
 def _merge(layers: list[SettingsLayer]) -> tuple[SettingsValues, dict[str, str]]:
     """Merge the layers key by key, later ones first; all problems of all layers are reported together."""
-    merged: dict[str, dict[str, Any]] = {section: {} for section in SettingsValues.model_fields}
+    merged: dict[str, dict[str, Any]] = {section: {} for section in SettingsValues.fields}
     origins: dict[str, str] = {}
     problems = [problem for layer in layers for problem in layer.problems]
     for layer in layers:
@@ -292,12 +293,12 @@ def _merge(layers: list[SettingsLayer]) -> tuple[SettingsValues, dict[str, str]]
             merged[section][name] = value
             origins[key] = layer.origin
     try:
-        values = SettingsValues.model_validate(merged)
+        values = SettingsValues.from_values(merged)
         problems += web_exposure_problems(values.web, origins)
         problems += context_contradictions(values, origins)
         problems += web_search_contradictions(values, origins)
-    except ValidationError as error:
-        problems += explain_validation_error(error, origins)
+    except InvalidTable as error:
+        problems += explain_invalid_settings(error, origins)
     if problems:
         these = "it" if len(problems) == 1 else f"these {len(problems)}"
         last = f"Nothing was started; correct {these} (`assistant config edit` opens config.toml) and start again."

@@ -1,8 +1,7 @@
-"""The types of texts and lists in the settings, with their validation, and the base class of every section."""
+"""The types of texts and lists in the settings, with their validation."""
 
 import difflib
 import ipaddress
-import os
 import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -12,16 +11,8 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
-
-from assistant.core.imports import no_package_metadata
+from assistant.core.checked_tables import Rule
 from assistant.core.text import fold_text
-
-# Searching for pydantic plugins reads the metadata of every installed package, which takes longer than importing
-# pydantic.
-os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-with no_package_metadata():
-    import pydantic.plugin._loader  # noqa: F401  # it only looks for plugins
 
 CITIES_FILE = Path(__file__).with_name("cities.toml")
 PROVIDERS = ("anthropic", "openai", "offline")
@@ -90,6 +81,11 @@ def check_name_list(value: Any) -> Any:
     """Convert TOML's list of names to a tuple."""
     if isinstance(value, list) and not all(isinstance(name, str) and name for name in value):
         raise ValueError("not a name")
+    return convert_to_tuple(value)
+
+
+def convert_to_tuple(value: Any) -> Any:
+    """Convert TOML's list to a tuple."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -128,45 +124,46 @@ def check_context_size(value: int) -> int:
 
 
 _TIME = r"(\d|[01]\d|2[0-3]):(\d|[0-5]\d)"
-TimeOfDay = Annotated[str, Field(pattern=rf"^({_TIME})?$")]
-HoursOfDay = Annotated[str, Field(pattern=rf"^({_TIME}-{_TIME})?$", description='hours as in "22:00-07:00", or ""')]
+TimeOfDay = Annotated[str, Rule(pattern=rf"({_TIME})?")]
+HoursOfDay = Annotated[str, Rule(pattern=rf"({_TIME}-{_TIME})?", description='hours as in "22:00-07:00", or ""')]
 ZoneName = Annotated[
     str,
-    AfterValidator(check_zone_name),
-    Field(description='a time zone by a large city in it, as in "Europe/Oslo", or ""'),
+    Rule(check=check_zone_name),
+    Rule(description='a time zone by a large city in it, as in "Europe/Oslo", or ""'),
 ]
 WebAddress = Annotated[
     str,
-    Field(pattern=r"(?s)^(https?://.*)?$", description='an address that starts with http:// or https://, or ""'),
+    Rule(pattern=r"(?s)(https?://.*)?", description='an address that starts with http:// or https://, or ""'),
 ]
 AnyPath = Annotated[
-    str, AfterValidator(check_path), Field(max_length=1000, description="the path of a file or folder, or nothing")
+    str, Rule(check=check_path), Rule(max_length=1000, description="the path of a file or folder, or nothing")
 ]
 ArchiveUrl = Annotated[
     str,
-    AfterValidator(check_archive_url),
-    Field(description='an address without a password as in "s3://bucket/folder", a whole path, or ""'),
+    Rule(check=check_archive_url),
+    Rule(description='an address without a password as in "s3://bucket/folder", a whole path, or ""'),
 ]
 ModelChoice = Annotated[
     str,
-    Field(
-        pattern=rf"(?s)^(({'|'.join(PROVIDERS)}):.+)?$",
+    Rule(
+        pattern=rf"(?s)(({'|'.join(PROVIDERS)}):.+)?",
         description='"", or a provider with a model as in "anthropic:claude-haiku-5-5"',
     ),
 ]
 ProviderChain = Annotated[
     tuple[str, ...],
-    BeforeValidator(check_provider_chain),
-    Field(description='a list of "anthropic", "openai" and "offline", perhaps with a model as in "openai:qwen3"'),
+    Rule(convert=check_provider_chain),
+    Rule(description='a list of "anthropic", "openai" and "offline", perhaps with a model as in "openai:qwen3"'),
 ]
 ContextSize = Annotated[
     int,
-    AfterValidator(check_context_size),
-    Field(ge=0, le=2_000_000, description="0, or a whole number from 2000 to 2000000"),
+    Rule(check=check_context_size),
+    Rule(ge=0, le=2_000_000, description="0, or a whole number from 2000 to 2000000"),
 ]
-NameList = Annotated[tuple[str, ...], BeforeValidator(check_name_list)]
-FolderList = Annotated[tuple[str, ...], BeforeValidator(check_folder_list)]
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
+NameList = Annotated[tuple[str, ...], Rule(convert=check_name_list)]
+TextList = Annotated[tuple[str, ...], Rule(convert=convert_to_tuple)]
+FolderList = Annotated[tuple[str, ...], Rule(convert=check_folder_list)]
+Share = Annotated[float, Rule(ge=0.0, le=1.0)]
 
 
 def is_loopback(host: str) -> bool:
@@ -177,21 +174,8 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-# Whatever a person gives a name: the length is a rule of its own, because pydantic's expressions are compiled to an
-# automaton, and a repetition of `\w`, which is every letter there is, to one that takes 3 MB and 20 ms.
+# Whatever a person gives a name.
 GivenName = Annotated[
     str,
-    Field(pattern=r"^\w[\w .-]*$", max_length=40, description='up to 40 letters, digits, spaces, ".", "_" and "-"'),
+    Rule(pattern=r"\w[\w .-]*", max_length=40, description='up to 40 letters, digits, spaces, ".", "_" and "-"'),
 ]
-
-
-class SettingsSection(BaseModel):
-    # The validators of a section are only built as a part of the whole.
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        allow_inf_nan=False,
-        hide_input_in_errors=True,
-        defer_build=True,
-    )

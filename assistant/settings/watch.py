@@ -13,10 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
-
 from assistant.core.errors import SettingsError
 from assistant.core.logger import get_logger, set_log_level
+from assistant.core.secret_text import SecretStr
 from assistant.settings.home import file_stamp, settings_stamps
 from assistant.settings.secrets import IN_KEYRING
 from assistant.settings.sections import SETTING_FIELDS, WEB_TOKEN_KEY, SettingsValues
@@ -150,6 +149,6 @@ def _with(values: SettingsValues, changed: Mapping[str, Any]) -> SettingsValues:
     for key, value in changed.items():
         section, _, name = key.partition(".")
         sections.setdefault(section, {})[name] = value
-    return values.model_copy(
-        update={section: getattr(values, section).model_copy(update=update) for section, update in sections.items()}
+    return values.changed(
+        **{section: getattr(values, section).changed(**update) for section, update in sections.items()}
     )

@@ -29,12 +29,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pydantic import SecretStr
-
 from assistant.core.errors import HomeError, HomeLocked, StoreError
 from assistant.core.imports import hidden_modules, stand_in_modules
 from assistant.core.logger import get_logger
 from assistant.core.plain_files import expand_home
+from assistant.core.secret_text import SecretStr
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, finish_within
 from assistant.service.home_lock import is_listening, short_address
 from assistant.settings.secrets import IN_FILE
@@ -138,11 +137,11 @@ def ensure_web_token(settings: Settings) -> Settings:
     from assistant.store.home.config_file import create_web_token  # writes TOML, which is rarely needed
 
     try:
-        made = web.model_copy(update={"token": SecretStr(create_web_token(settings.home.secrets))})
+        made = web.changed(token=SecretStr(create_web_token(settings.home.secrets)))
     except StoreError as error:
         log.error("no token could be kept for the web api", error=str(error))
         return settings
-    values = settings.values.model_copy(update={"web": made})
+    values = settings.values.changed(web=made)
     return replace(settings, values=values, origins={**settings.origins, WEB_TOKEN_KEY: IN_FILE})
 
 

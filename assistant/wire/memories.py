@@ -90,7 +90,7 @@ def embedding_budget(ledger: Ledger, zone: ZoneInfo) -> Callable[[], Mapping[str
     dollars per token. Raises `SettingsError` for an invalid price table."""
     table = load_prices(shipped_config_dir() / PRICES_FILE).get("openai", Prices()).models
     prices = {name: price.input / MILLION for name, price in table.items()}
-    return lambda: {"budget": ledger.budget.model_dump(mode="json"), "zone": str(zone), "prices": prices}
+    return lambda: {"budget": ledger.budget.as_json(), "zone": str(zone), "prices": prices}
 
 
 def open_memories(settings: Settings, stack: ExitStack, now: datetime, ledger: Ledger, *, reading: bool) -> Mem0Client:

@@ -98,7 +98,7 @@ class _Meters:
         if "budget" not in self._told:
             return None
         self._db = self._db or Database.open_unmigrated(self._home / "script.db")
-        budget = BudgetSettings.model_validate(self._told["budget"])
+        budget = BudgetSettings.from_values(self._told["budget"])
         ledger = Ledger(self._db, budget, ZoneInfo(self._told["zone"]), render_notice)
         known = self._told["prices"] if embedder.kind == "openai" and is_hosted_by_openai(embedder.url) else {}
         return EmbeddingMeter(ledger, embedder.kind, known.get, lambda: datetime.now(UTC))

@@ -113,8 +113,8 @@ def list_model_choices(settings: Settings, deps: ModelDeps) -> Mapping[str, str]
 
 async def ask_test_question(settings: Settings, deps: ModelDeps) -> str:
     """Return the first configured model's answer to a greeting; "" if empty. Raises `ModelError`."""
-    alone = settings.values.model.model_copy(update={"fallback": (), "retries": 0, "thinking": "off"})
-    values = settings.values.model_copy(update={"model": alone})
+    alone = settings.values.model.changed(fallback=(), retries=0, thinking="off")
+    values = settings.values.changed(model=alone)
     model = build_model_chain(replace(settings, values=values), deps)
     request = ModelRequest((SystemBlock(_GREETER),), (Message("user", _GREETING),), max_output_tokens=_MAX_GREETING)
     answer = ""

@@ -120,9 +120,9 @@ async def _messages(home: Path) -> tuple[list[float], list[float]]:
     bridge = RecordingBridge()
     settings = load_settings(None, {"ASSISTANT_HOME": str(home)})
     values = settings.values
-    off = values.compaction.model_copy(update={"auto": False})
-    wide = values.context.model_copy(update={"max_context_tokens": _WIDE})
-    settings = replace(settings, values=values.model_copy(update={"compaction": off, "context": wide}))
+    off = values.compaction.changed(auto=False)
+    wide = values.context.changed(max_context_tokens=_WIDE)
+    settings = replace(settings, values=values.changed(compaction=off, context=wide))
     model = ScriptedModel("I see.", window=2_000_000)
     app = build_app(
         settings, _now, bridges={"kept": bridge}, model=model, writer=ScriptedModel(_SUMMARY, window=200_000)

@@ -59,7 +59,7 @@ def _measured(path: Path, size: int) -> dict[str, float]:
             for letters in (7, 10):
                 db.execute(_SUM_UP, (letters,))
         budget = {"daily_usd": 1e9, "monthly_usd": 1e9, "daily_tokens": 0, "monthly_tokens": 0}
-        settings = BudgetSettings.model_validate({**budget, "background_share": 0.5, "runaway_calls": 5})
+        settings = BudgetSettings.from_values({**budget, "background_share": 0.5, "runaway_calls": 5})
         ledger = Ledger(db, settings, ZoneInfo("Europe/Oslo"), render_notice)
         told = {f"reserve and settle ({kind})": _median(lambda n, kind=kind: _call(ledger, kind, n)) for kind in _KINDS}
         return {**told, "how the budget stands": _median(lambda n: ledger.budget_status(_NOW))}

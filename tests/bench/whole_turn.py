@@ -93,10 +93,10 @@ async def _child(path: Path, number: int) -> None:
 def _without_caps_and_recall(values: SettingsValues) -> SettingsValues:
     caps = {"daily_usd": 0.0, "monthly_usd": 0.0, "daily_tokens": 0, "monthly_tokens": 0}
     changed = {
-        "budget": values.budget.model_copy(update=caps),
-        "compaction": values.compaction.model_copy(update={"recall_max_tokens": 0}),
+        "budget": values.budget.changed(**caps),
+        "compaction": values.compaction.changed(recall_max_tokens=0),
     }
-    return values.model_copy(update=changed)
+    return values.changed(**changed)
 
 
 def _now() -> datetime:

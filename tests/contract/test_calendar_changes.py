@@ -192,7 +192,7 @@ async def test_what_is_gone_is_not_changed_and_what_is_only_read_is_refused(tmp_
 async def test_a_server_that_is_down_is_said_and_nothing_was_changed(tmp_path: Path, server: Radicale) -> None:
     async with tools_over(tmp_path, server) as tools:
         down = replace(server, port=1)
-        tools.home.service.settings = tools.home.settings.model_copy(update={"sources": (down.source(),)})
+        tools.home.service.settings = tools.home.settings.changed(sources=(down.source(),))
         change = CalendarChange(
             "add",
             "k",

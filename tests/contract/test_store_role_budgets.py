@@ -36,7 +36,7 @@ def ledger_of(db: Database, share: float, **caps: float) -> Ledger:
     wanted |= {"background_share": 1.0, "runaway_calls": 5}
 
     return Ledger(
-        db, BudgetSettings.model_validate(wanted), ZoneInfo("Europe/Oslo"), render_notice, grant_others(share=share)
+        db, BudgetSettings.from_values(wanted), ZoneInfo("Europe/Oslo"), render_notice, grant_others(share=share)
     )
 
 

@@ -39,7 +39,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 def budget(**changed: Any) -> BudgetSettings:
     wanted = {"daily_usd": 10.0, "monthly_usd": 0.0, "daily_tokens": 0, "monthly_tokens": 0, "background_share": 0.5}
-    return BudgetSettings.model_validate({**wanted, "runaway_calls": 3, **changed})
+    return BudgetSettings.from_values({**wanted, "runaway_calls": 3, **changed})
 
 
 def ledger_of(db: Database, **changed: Any) -> Ledger:

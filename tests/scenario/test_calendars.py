@@ -135,7 +135,7 @@ async def test_a_source_that_is_removed_is_forgotten_and_one_that_is_damaged_is_
     kept = [source("Own", "ics", tmp_path / "a.ics")]
     home = CalendarHome(tmp_path / "home", [*kept, source("Other", "ics", tmp_path / "a.ics")])
     await home.read()
-    home.service.take_over(home.settings.model_copy(update={"sources": tuple(kept)}))
+    home.service.take_over(home.settings.changed(sources=tuple(kept)))
     home.service.check_due()
     await home.service.finish()
     assert list(home.reader.list_sources()) == ["Own"]

@@ -50,7 +50,7 @@ async def settle(it: LiveApp) -> None:
 def roomy(it: LiveApp) -> None:
     """From now on there is room for everything again."""
     meter = it.app.contexts.meter
-    meter.context_settings = meter.context_settings.model_copy(update={"max_context_tokens": 0})
+    meter.context_settings = meter.context_settings.changed(max_context_tokens=0)
 
 
 async def only_checkpoint(it: LiveApp) -> Checkpoint:

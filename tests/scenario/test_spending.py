@@ -261,7 +261,7 @@ async def test_f43_a_budget_that_ends_in_mid_turn_ends_it_well_formed_and_loses_
         # A raised cap takes effect at once: no look of the daemon between.
         (tmp_path / "config.toml").write_text("[budget]\nmonthly_usd = 90.0\n")
         server.says = lambda body: ScriptedAnswer("At nine.")
-        it.app.stores.ledger.budget = it.app.stores.ledger.budget.model_copy(update={"daily_usd": 5.0})
+        it.app.stores.ledger.budget = it.app.stores.ledger.budget.changed(daily_usd=5.0)
         assert await it.say("go on") == "At nine."
 
 

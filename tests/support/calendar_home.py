@@ -9,10 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from pydantic import SecretStr
-
 from assistant.agenda.calendar_days import CalendarDays
 from assistant.calendars.service import CalendarService
+from assistant.core.secret_text import SecretStr
 from assistant.settings.calendar_sources import CalendarSettings, CalendarSource
 from assistant.settings.home import Home
 from assistant.settings.settings import parse_settings_values
@@ -59,13 +58,11 @@ class CalendarHome:
 
     def __post_init__(self) -> None:
         defaults = parse_settings_values(Home(self.path), "")[0].calendar
-        self.settings: CalendarSettings = defaults.model_copy(
-            update={
-                "sources": tuple(self.sources),
-                "passwords": SecretStr(json.dumps(self.passwords)),
-                "timeout_seconds": self.timeout_seconds,
-                "max_megabytes": self.max_megabytes,
-            }
+        self.settings: CalendarSettings = defaults.changed(
+            sources=tuple(self.sources),
+            passwords=SecretStr(json.dumps(self.passwords)),
+            timeout_seconds=self.timeout_seconds,
+            max_megabytes=self.max_megabytes,
         )
         self.reader = CalendarReader(self.path)
         self.service = CalendarService(self.settings, self.reader, self.zone, lambda: self.now)
@@ -77,4 +74,4 @@ class CalendarHome:
 
 
 def source(name: str, kind: str, url: str | Path, **more: object) -> CalendarSource:
-    return CalendarSource.model_validate({"name": name, "kind": kind, "url": str(url), **more})
+    return CalendarSource.from_values({"name": name, "kind": kind, "url": str(url), **more})

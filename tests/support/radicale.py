@@ -48,7 +48,7 @@ class Radicale:
 
     def source(self, name: str = "Server", kind: str = "caldav", **more: object) -> CalendarSource:
         values = {"name": name, "kind": kind, "url": self.url, "user": self.user, "private": True, **more}
-        return CalendarSource.model_validate(values)
+        return CalendarSource.from_values(values)
 
     def request(self, method: str, path: str, body: str = "", **headers: str) -> httpx2.Response:
         """As the user, through another program."""

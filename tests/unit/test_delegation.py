@@ -234,7 +234,7 @@ async def test_a_result_too_long_for_a_helper_keeps_both_its_ends() -> None:
 
 
 async def test_a_helper_that_goes_in_circles_is_told_its_last_step_and_then_stopped() -> None:
-    app = DelegationSetup(ScriptedModel(ToolCall("c", "look")), settings=ALL.model_copy(update={"max_steps": 3}))
+    app = DelegationSetup(ScriptedModel(ToolCall("c", "look")), settings=ALL.changed(max_steps=3))
     [text] = await app.run("one")
     assert text == f"{FAILED_PREFIX}The helper stopped after 3 model calls (delegation.max_steps)."
     told = [any(LAST_STEP_NOTE in m.content for m in request.messages) for request in app.model.requests]
@@ -250,7 +250,7 @@ async def test_a_helper_never_uses_more_tokens_than_it_may() -> None:
         for n in "abc"
     ]
     spent = [replace(reply, usage=Usage(990, 10)) for reply in replies]
-    app = DelegationSetup(ScriptedModel(*spent), settings=ALL.model_copy(update={"max_tokens": 3_000}))
+    app = DelegationSetup(ScriptedModel(*spent), settings=ALL.changed(max_tokens=3_000))
     [text] = await app.run("one")
     assert text == f"{FAILED_PREFIX}The helper stopped at 3000 tokens (delegation.max_tokens). It last said:\nso far"
     assert [request.max_output_tokens for request in app.model.requests] == [2_000, 1_000]
@@ -275,7 +275,7 @@ async def test_a_helper_that_takes_too_long_leaves_the_answers_of_the_others() -
             async for event in super().stream(request, *given, **names):
                 yield event
 
-    app = DelegationSetup(Stalling(by_task(fast="here")), settings=ALL.model_copy(update={"max_seconds": 0.05}))
+    app = DelegationSetup(Stalling(by_task(fast="here")), settings=ALL.changed(max_seconds=0.05))
     assert await app.run("slow", "fast") == [f"{FAILED_PREFIX}The helper had no answer after 0.05 seconds.", "here"]
     assert app.states == [("slow", "failed"), ("fast", "done")]
 

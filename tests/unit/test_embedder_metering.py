@@ -42,7 +42,7 @@ def there() -> Iterator[EmbedderServer]:
 def ledger_of(db: Database, **changed: float) -> Ledger:
     wanted = {"daily_usd": 10.0, "monthly_usd": 0.0, "daily_tokens": 0, "monthly_tokens": 0, "background_share": 0.5}
     return Ledger(
-        db, BudgetSettings.model_validate({**wanted, "runaway_calls": 3, **changed}), ZoneInfo("UTC"), render_notice
+        db, BudgetSettings.from_values({**wanted, "runaway_calls": 3, **changed}), ZoneInfo("UTC"), render_notice
     )
 
 

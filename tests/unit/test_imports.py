@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -98,6 +99,7 @@ def test_a_start_loads_nothing_that_it_may_not_need(command: str) -> None:
     code = _LOADED.format(command)
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"numpy", "pandas", "rich", "fastapi", "anthropic", "openai", "mem0"}.isdisjoint(loaded)
+    assert {"pydantic", "annotated_types"}.isdisjoint(loaded) or command == "serve"
     unwanted = (
         "assistant.replica",
         "assistant.fleet",
@@ -106,6 +108,20 @@ def test_a_start_loads_nothing_that_it_may_not_need(command: str) -> None:
         "assistant.commands.pe",
     )
     assert not [name for name in loaded if name.startswith(unwanted)]
+
+
+def test_a_first_answer_loads_no_more_modules_than_it_did(tmp_path: Path) -> None:
+    """Each takes a quarter of a millisecond, and a person waits. With Python 3.11 it is 714."""
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "assistant.cli.main", "chat", "-m", "hi"],
+        env={**os.environ, "ASSISTANT_HOME": str(tmp_path), "ASSISTANT_MODEL__PROVIDER": "offline"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = re.findall(r"^import time: +\d+ \| +\d+ \| +(\S+)$", ran.stderr, re.MULTILINE)
+    assert "Hello" in ran.stdout and "assistant.wire.app" in loaded
+    assert {"pydantic", "annotated_types", "rich", "structlog"}.isdisjoint(loaded) and len(loaded) <= 725
 
 
 @pytest.mark.parametrize(("adapter", "sdk", "most"), [("anthropic", "anthropic", 100), ("openai", "openai", 400)])

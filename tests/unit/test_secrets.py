@@ -232,7 +232,7 @@ def test_no_secret_is_in_any_description(home: Home, ring: InMemoryKeyring) -> N
     for number, name in enumerate(SECRET_NAMES):
         put(home, name, SECRET, in_file=bool(number % 2))
     settings = load_settings(home, {})
-    assert SECRET not in f"{settings!r} {settings} {describe_settings(settings)} {settings.values.model_dump_json()}"
+    assert SECRET not in f"{settings!r} {settings} {describe_settings(settings)} {settings.values.as_json()}"
     rows = {row.key: row for row in describe_settings(settings)}
     assert (rows[KEY].value, rows[KEY].origin) == ("(set, not shown)", IN_KEYRING)
     assert (rows["archive.key"].value, rows["archive.key"].origin) == ("(set, not shown)", IN_KEYRING)

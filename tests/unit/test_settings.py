@@ -246,7 +246,7 @@ def test_secrets_are_in_no_representation_and_in_no_description(home: Home) -> N
         OPENAI_API_KEY=SECRET,
         OPENAI_BASE_URL="http://me:hunter2hunter2@host/v1",
     )
-    everything = f"{settings!r} {settings} {describe_settings(settings)} {settings.values.model_dump_json()}"
+    everything = f"{settings!r} {settings} {describe_settings(settings)} {settings.values.as_json()}"
     assert SECRET not in everything
     rows = {row.key: row for row in describe_settings(settings)}
     assert rows["model.api_key"].value == "(set, not shown)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from assistant.commands.table import Item
+from assistant.commands.items import Item
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.dataclass import dataclass
 from assistant.core.text import pluralize

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field, replace
 
-from pydantic import SecretStr
-
 from assistant.bridges import configured as networks
 from assistant.cli.bridge.mailbox import ask_mailbox_login, ask_verifier, explain_own_mailbox
 from assistant.cli.config.change import change_config_file, check_answer, print_changes, store_secret
@@ -24,6 +22,7 @@ from assistant.cli.prompts import prompt_choice, prompt_until_valid
 from assistant.core.bridge_api import DeviceLogin
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
+from assistant.core.secret_text import SecretStr
 from assistant.settings.config_text import CONFIG_HEADER, remove_key, set_key
 from assistant.settings.home import Home
 from assistant.settings.layers import environment_variable

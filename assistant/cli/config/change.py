@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
-from pydantic import SecretStr
 
 from assistant.cli.lazy import DefaultGroup
 from assistant.cli.output import is_utf8, json_result, print_prose, print_remark, print_text
@@ -20,6 +19,7 @@ from assistant.cli.setup.answers import read_setting_answer
 from assistant.commands.completion import complete_names
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError, UsageError
+from assistant.core.secret_text import SecretStr
 from assistant.service.home_lock import is_home_served
 from assistant.settings.config_text import CONFIG_HEADER, SettingChange, diff_keys, remove_key, set_key
 from assistant.settings.home import Home, home_from_environment

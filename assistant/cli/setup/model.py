@@ -6,8 +6,6 @@ import contextlib
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr
-
 from assistant.cli.config.change import change_config_file, check_answer, print_changes, store_secret
 from assistant.cli.output import clean_line, print_prose
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
@@ -16,6 +14,7 @@ from assistant.context.tokens import openai_encoding
 from assistant.core.calendar import utc_now
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, ModelError, UsageError
+from assistant.core.secret_text import SecretStr
 from assistant.models.prices import OPENAI_URL, is_hosted_by_openai
 from assistant.service.home_lock import home_lock, is_home_served
 from assistant.settings.config_text import CONFIG_HEADER, remove_key, set_key
@@ -163,11 +162,11 @@ def _is_answering(home: Home, settings: Settings, answers: ModelAnswers) -> bool
 def _trial_settings(home: Home, settings: Settings, answers: ModelAnswers) -> Settings:
     """The settings as they would be. What the environment says of the model would win, and does not count here."""
     values, _ = parse_settings_values(home, _with_model(ConfigFile(home.config).read(), settings, answers))
-    model = values.model.model_copy(update={"provider": answers.provider})
+    model = values.model.changed(provider=answers.provider)
     key = SecretStr(answers.key)
     return replace(
         settings,
-        values=settings.values.model_copy(update={"model": model}),
+        values=settings.values.changed(model=model),
         openai_url=answers.url or settings.openai_url,
         anthropic_key=key if answers.key and answers.provider == "anthropic" else settings.anthropic_key,
         openai_key=key if answers.key and answers.provider == "openai" else settings.openai_key,
