@@ -26,7 +26,7 @@ from assistant.core.imports import deferred_reexports, hidden_modules
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest
 from assistant.core.ports import ModelFactsPort
 from assistant.models.anthropic_format import AnthropicAnswer, render_anthropic_request
-from assistant.models.connection import limit_size, proxy_remark
+from assistant.models.connection import RequestBody, limit_size, proxy_remark
 from assistant.models.encoding import MalformedProviderData, encode_body, read_token_count, require_object
 from assistant.models.errors import (
     ProviderFault,
@@ -150,10 +150,18 @@ class AnthropicModel:
         return await self._create(render_anthropic_request(bare, self.name, thinking=self._thinking_type or ""))
 
     async def _create(self, body: dict[str, Any]) -> AsyncStream[object]:
-        content = encode_body({**body, "stream": True})
-        return await self._client.post(
-            "/v1/messages", content=content, cast_to=object, stream=True, stream_cls=AsyncStream[object]
-        )
+        sent = RequestBody(encode_body({**body, "stream": True}))
+        try:
+            return await self._client.post(
+                "/v1/messages",
+                content=sent,
+                options={"headers": sent.headers},
+                cast_to=object,
+                stream=True,
+                stream_cls=AsyncStream[object],
+            )
+        finally:
+            sent.release()
 
     async def _learn_limits(self) -> None:
         """Asks for the window, and which thinking types the model takes, once a process."""

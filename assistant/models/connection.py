@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from threading import Thread
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
+from weakref import WeakMethod
 
 import httpx2
 
@@ -35,13 +36,38 @@ def load_event_loop_support() -> None:
     thread.join()
 
 
+class RequestBody:
+    """What is sent as a request, in one piece.
+
+    The SDKs keep what they sent, and their answers are part of cycles (of tracebacks and of frames that were left
+    early), which stay until those are collected: some fifty requests, each with all messages in view, 12 MB after 200
+    turns. So a request's body is let go of once the answer begins."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        # Else it would be sent in chunks.
+        self.headers = {"Content-Length": str(len(content))}
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._content
+
+    def release(self) -> None:
+        self._content = b""
+
+
 def limit_size(response: httpx2.Response) -> None:
     """Have reading the response raise `MalformedProviderData` once more has come than any answer takes."""
-    read = response.aiter_bytes
+    # A reference to the response would make a cycle of it, which stays until cycles are collected.
+    read = WeakMethod(response.aiter_bytes)
 
     async def aiter_bytes(chunk_size: int | None = None) -> AsyncIterator[bytes]:
         size = 0
-        async for data in read(chunk_size):
+        reader = read()
+        assert reader is not None, "whoever reads a response has it"
+        async for data in reader(chunk_size):
             size += len(data)
             if size > _MAX_MEGABYTES * 2**20:
                 raise MalformedProviderData(f"it sent more than {_MAX_MEGABYTES} MB as one answer")

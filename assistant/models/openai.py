@@ -20,7 +20,7 @@ from assistant.core.imports import deferred_reexports, hidden_modules
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest
 from assistant.core.ports import ModelFactsPort
 from assistant.core.text import host_of_address
-from assistant.models.connection import limit_size, proxy_remark
+from assistant.models.connection import RequestBody, limit_size, proxy_remark
 from assistant.models.encoding import CHARS_PER_TOKEN, MalformedProviderData, encode_body, require_object
 from assistant.models.errors import (
     PartialAnswer,
@@ -146,10 +146,18 @@ class OpenAIModel:
     async def _create(self, body: dict[str, Any]) -> AsyncStream[object]:
         """As `chat.completions.create` asks, but for its look at every message for names to translate, of which the
         body has none: 0.15 ms each, in every request."""
-        content = encode_body({**body, "stream": True, "stream_options": {"include_usage": True}})
-        return await self._client.post(
-            "/chat/completions", content=content, cast_to=object, stream=True, stream_cls=AsyncStream[object]
-        )
+        sent = RequestBody(encode_body({**body, "stream": True, "stream_options": {"include_usage": True}}))
+        try:
+            return await self._client.post(
+                "/chat/completions",
+                content=sent,
+                options={"headers": sent.headers},
+                cast_to=object,
+                stream=True,
+                stream_cls=AsyncStream[object],
+            )
+        finally:
+            sent.release()
 
     # ----------------------------------------------------------------------------------------------------------- limits
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 
@@ -11,6 +12,7 @@ import pytest
 from assistant.core.messages import Media, Message
 from assistant.core.model_api import TextDelta
 from assistant.models.anthropic import AnthropicModel
+from assistant.models.connection import RequestBody
 from assistant.models.errors import StreamBroken
 from assistant.models.openai import OpenAIModel
 from tests.strict.asking import ModelOutput, call, call_model, clock, make_request, result
@@ -332,3 +334,15 @@ async def test_odd_text_arrives_whole(model: Remote, server: StrictServer) -> No
     assert server.complaints == []
     assert "漢字" in str(server.bodies[0]["messages"])
     assert said.error is None
+
+
+async def test_a_request_is_let_go_of_before_cycles_are_collected(model: Remote, server: StrictServer) -> None:
+    """The SDK's answers are parts of cycles, which keep what was sent: all messages in view, with each call."""
+    server.play(ScriptedAnswer("Good morning."), ScriptedAnswer("And a good day."))
+    gc.disable()
+    try:
+        said = [(await call_model(model)).text for _ in range(2)]
+        kept = [len(body) for body in gc.get_objects() if isinstance(body, RequestBody)]
+    finally:
+        gc.enable()
+    assert said == ["Good morning.", "And a good day."] and not any(kept)
