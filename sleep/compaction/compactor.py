@@ -101,6 +101,8 @@ class Compactor:
         commit. It stays valid while only new messages are added to the view. Raises `StoreError`."""
         async with self._in_background(request.session):
             prepared = await CompactionRun(self._deps, request).prepare()
+            # What it goes through is not gone through again: what is said until it is committed is not part of it.
+            forget_sentences()
             if prepared is None:
                 return False
             self._prepared[request.session] = prepared
