@@ -131,8 +131,8 @@ class WordLlamaEmbedder:
 
 
 def open_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokenizer of a file, read in steps: the library's own way keeps the interpreter for 65 ms, in which the
-    event loop answers nobody. The longest step takes half of that."""
+    """Return the tokenizer of a file, read in steps: the library's own way keeps the interpreter for 65 ms, in which
+    the event loop answers nobody. The longest step takes half of that."""
     parts = json.loads(path.read_text(encoding="utf-8"))
     model = parts["model"]
     vocabulary, merges = model.pop("vocab"), model.pop("merges")
