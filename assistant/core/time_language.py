@@ -142,7 +142,7 @@ _ORDINAL = "|".join(NTHS.values())
 
 # Durations: "1 h 30", "20 min", "two and a half hours"; and in idiomatic words.
 LENGTH = (
-    rf"(?P<dnumber>{N})(?P<andhalf2>einhalb| and a half|[.,]5|½)?\s?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
+    rf"(?P<dnumber>{N})(?P<andhalf2>einhalb| and a half|[.,]5|½)?[\s-]?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
     r"(?:\s?(?:min|mins|minutes?|minuten|minutos?)\b)?"
     rf"|\s(?:and|und|et|y) (?P<more2>{_WORDS})\s(?:min|mins|minutes?|minuten|minutos?)\b"
     r"|(?P<andhalf> and a half| y media| et demie))?"
@@ -237,7 +237,8 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("interval", rf"\b{_EVERY} (?:(?P<number>{N})\s?)?(?P<unit>{ANY_UNIT})\b"),
     (
         "fortnightly",
-        r"\b(?:once a fortnight|fortnightly|every fortnight|(?:vier|14-)zehntaglich|tous les quinze jours|cada quincena|quincenal\w*)\b",
+        r"\b(?:once a fortnight|fortnightly|(?:every|each) fortnight|bi-?weekly|(?:vierzehn|14)-?ta(?:e)?glich\w*"
+        r"|(?:zwei|2)-?wochentlich\w*|alle vierzehn tage|(?:tous|toutes) les (?:quinze|15) jours|cada (?:quincena|quince dias)|quincenal\w*)\b",
     ),
     (
         "interval",
@@ -333,7 +334,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("holiday", rf"\b(?:on|at|an|am|zu|a|au|en|le jour de|el dia de) (?:la |le |el )?(?:{HOLIDAY})\b"),
     (
         "month_end",
-        rf"\b(?:by |at |on |am |bis |zum |le |el |a |para |pour )?(?:the |el |la )?(?:last day of|end of|letzten? tag (?:im|des)|ende|dernier jour (?:de |d')|fin (?:de |d')?|ultimo dia de|final(?:es)? de)\s?(?P<month5>{MONTH})\b(?! \d)",
+        rf"\b(?:by |at |on |am |bis |zum |le |el |a |para |pour )?(?:the |el |la )?(?:last day of|end of|letzten? tag (?:im|des)|ende|dernier jour (?:de |d')|fin (?:de |d')?|ultimo dia de|final(?:es)? de)\s?(?P<month5>{MONTH})\b(?! \d)|\b(?:am |bis |zum )?(?:dem )?letzten (?P<month6>{MONTH})tag\b",
     ),
     (
         "date",

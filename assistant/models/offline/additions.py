@@ -170,6 +170,8 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     folded = fold(text)
     wakes = says("wake", folded)
     rings = wakes or says("alarm", folded)
+    if wakes and (alone := _without_reason(text)):
+        return _reminders_in(alone)
     times = find_times(_FOR_HOUR.sub("at ", text) if rings else text)
     if says("timer", folded) and len(timers := several_timers(text)) > 1:
         return timers
@@ -196,7 +198,7 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     if not clocks and not times.rule and 1 < len(moments := _joined_moments(times)) <= _MOST_PARTS:
         # "tonight and tomorrow morning"; "tomorrow morning the dog, and in the evening the cat"
         return [(order_subject(times.words), _phrase(times, pieces)) for pieces in moments]
-    if not clocks and not times.rule and len(own := _each_with_moment(times)) > 1:
+    if len(clocks) < 2 and not times.rule and len(own := _each_with_moment(times)) > 1:
         return own
     deltas = times.of_kind("delta")
     if 1 < len(deltas) <= _MOST_PARTS and are_joined(times, deltas):
@@ -212,13 +214,24 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     return [(_subject(times.words, folded, wakes=wakes), when)]
 
 
+def _without_reason(text: str) -> str:
+    """The clause that asks for an alarm, without one that tells why: "wake me at five, the ferry leaves at seven"; ""
+    where there is none."""
+    parts = _split(find_times(text), _SENTENCE_PARTS)
+    asks = [part for part in parts if says("wake", fold(part)) and find_times(part).has_clock]
+    tell = [part for part in parts if says("forms", fold(part)) and not says("wake", fold(part))]
+    return asks[0] if len(asks) == 1 and tell and len(asks) + len(tell) == len(parts) else ""
+
+
 def _each_with_moment(times: FoundTimes) -> list[tuple[str, str]]:
-    """One for each part of a sentence, where each has a part of a day and words of its own: "tomorrow morning the pass,
-    and in the evening the laundry"."""
+    """One for each part of a sentence, where each has an hour or a part of a day and words of its own: "tomorrow
+    morning the pass, and in the evening the laundry"; "the bins at 9 and tomorrow at noon the call"."""
     read = [find_times(part) for part in _split(times, _PARTS)]
     subjects = [order_subject(part.words) if content_words(part.text) else "" for part in read]
-    if not 1 < len(read) <= _MOST_PARTS or not all(subjects) or not all(part.of_kind("part") for part in read):
+    if not 1 < len(read) <= _MOST_PARTS or not all(subjects) or not all(part.of_kind("part", "clock") for part in read):
         return []
+    if times.of_kind("clock") and not all(part.of_kind("day", "clock") or not part.pieces[0].start for part in read[1:]):
+        return []  # "at 9 pack lunch and juice for the afternoon"
     day = next((_phrase(read[0], read[0].of_kind("day")) for _ in read[0].of_kind("day")), "")
     whens = [part.phrase if part.of_kind("day") else f"{day} {part.phrase}".strip() for part in read]
     return list(zip(subjects, whens, strict=True))

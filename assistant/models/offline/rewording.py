@@ -21,13 +21,13 @@ _NEW_NAMES = tuple(
     lazy_regex(pattern)
     for pattern in (
         r"\b(?:rename|reword|change)\s+(?P<old>.+?)\s+(?:to say|to read|to|as|into)\s+(?P<new>.+)$",
-        r"(?:renomme\w*|renombra\w*|benenne?|umbenenne?n?|nenne?|cambia\w*|change)\s+(?P<old>.+?)\s+"
+        r"(?:renomme\w*|renombra\w*|benenne?|umbenenne?n?|nenne?|(?:ae?nder|korrigier|bessere?)e?|cambia\w*|change)\s+(?P<old>.+?)\s+"
         r"(?:in|en|a|por|zu|to)\s+(?P<new>.+?)(?: um)?$",
         r"(?:replace|ersetze?|remplace[rz]?|sustituye|reemplaza|swap)\s+(?P<old>.+?)\s+"
         r"(?:with|by|for|durch|mit|par|por|con)\s+(?P<new>.+)$",
         r"(?:(?:statt|anstatt|anstelle|instead of|en vez de|en lugar de)\s+|au lieu d(?:e\s+|'))(?P<old>.+?)\s+"
         r"(?:it should (?:say|be|read)|it'?s|it is|c'est|es(?= (?:el|la|un|una|a) )|ist es|ca doit etre"
-        r"|ce (?:sera|doit etre)|que (?:ponga|sea|diga)|soll da|soll"
+        r"|ce (?:sera|doit etre)|que (?:ponga|sea|diga)|soll(?:en|te|ten)?(?: (?:da|es|jetzt|doch))*|(?:waren|sind) es"
         r"|mach|schreib|nimm|bitte|lieber|besser|put|make it|get|mets|ecris|note|prends|pon"
         r"|compra|mejor|plutot)\s+"
         r"(?P<new>.+?)(?:\s+(?:stehe?n|hin|sein))*$",
