@@ -145,7 +145,8 @@ LENGTH = (
     rf"(?P<dnumber>{N})(?P<andhalf2>einhalb| and a half|[.,]5|½)?[\s-]?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
     r"(?:\s?(?:min|mins|minutes?|minuten|minutos?)\b)?"
     rf"|\s(?:and|und|et|y) (?P<more2>{_WORDS})\s(?:min|mins|minutes?|minuten|minutos?)\b"
-    r"|(?P<andhalf> and a half| y media| et demie))?"
+    r"|(?P<andhalf> and a half| y media| et demie)"
+    r"|\s(?P<more3>five|ten|fifteen|twenty|thirty|forty|fifty|funf|zehn|funfzehn|zwanzig|drei(?:ß|ss)ig|vierzig|funfzig)(?=$|[.,!?]))?"
 )
 SPOKEN_LENGTH = (
     r"(?:(?P<half>half (?:an )?hour|(?:einer? |eine |'?ner? )?halben? stunde|(?:une )?demie?-?\s?heure|media hora)"
@@ -251,7 +252,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # durations
     (
         "before",
-        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag (?:davor|vor)|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
+        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag (?:davor|vor)|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor|vor(?! \d))|vorabend(?: vor)?))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
     ),
     ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici|de aqui a) {SPOKEN_LENGTH}\b"),
     (

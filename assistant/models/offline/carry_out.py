@@ -211,7 +211,7 @@ def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, st
     more_of_it = more_of_it or (intent == "add" and not list_names(text))  # perhaps a list by its name alone
     if chance >= _SURELY_NEW.get(intent, 2) and not more_of_it and not _BETWEEN_ORDERS.search(text):
         return []
-    only_lists = names_list(text) and not says("reminder_noun", folded)
+    only_lists = names_list(text) and not says_any(("reminder_noun", "lists_all"), folded)
     return (yield from read_items(context, reminders=not only_lists))
 
 

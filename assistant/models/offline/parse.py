@@ -86,7 +86,6 @@ _TAKES_BACK = lazy_regex(
 )
 # "Note to self: ring the bank", of which "note to self: the code is 4711" is none.
 _MEMO = lazy_regex(r"^(?:note|memo|reminder) to (?:self|myself) ?[:,-] ?", re.IGNORECASE)
-# "Ich meinte Petra, nicht Peter" may be about a reminder.
 _NOT_THAT = lazy_regex(r"\w,? (?:not|nicht|pas|no) (?:an? |de |den |die |das |der |the )?[\w-]+[\s.!]*$")
 _NUMBERED = lazy_regex(r"(?:(?<=[\s:])|^)\d[.)] ?(?=[^\W\d_])")
 _BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
@@ -300,14 +299,10 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     intent, chance = rank_without_items(order)[0]
     if not by_form and intent in ("question", "statement") and chance > _LIKELY and not sentence.has_question_mark:
         otherwise = as_question(bare) if intent == "question" else Note()
-    if (
-        may_be_order(order)
-        or has_plain_form(order)
-        or (
-            isinstance(otherwise, Correction)
-            and (names_what_orders_are_about(order) or _NOT_THAT.search(fold(order)) is not None)
-        )
-    ):
+    puts_right = isinstance(otherwise, Correction) and (
+        names_what_orders_are_about(order) or _NOT_THAT.search(fold(order)) is not None
+    )
+    if puts_right or may_be_order(order) or has_plain_form(order):
         return DoOrder(order, otherwise)
     return note_of(order) if otherwise == Note() else otherwise
 

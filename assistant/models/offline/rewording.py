@@ -93,6 +93,9 @@ _SWAPS = tuple(
         r"(?P<new>[\w'-]+(?: [\w'-]+){0,3})$",
         # "Emilia hol ich ab, nicht Emma"
         r"^(?P<new>[\w-]{3,}) [^,]{3,40}, (?:not|nicht|pas|no) (?:a |de )?(?P<old>[\w-]{3,})$",
+        # "Den Hundefriseur muss ich anrufen, nicht den Tierarzt"
+        rf"^{_ARTICLE}(?P<new>[\w-]{{3,}}) (?:muss|soll|will|mochte) (?:ich|man) [^,]{{3,40}}?,? (?:und )?nicht"
+        rf" (?:bei )?{_ARTICLE}(?P<old>[\w-]{{3,}})$",
         # "I have to call the insurance, not the bank"
         rf"(?<= )(?P<new>[\w-]{{3,}}),? (?:and |y |und |et )?(?:not|nicht|pas|no) {_ARTICLE}(?P<old>[\w-]{{3,}})$",
         # "6 eggs not 12"; "it is leclerc and not carrefour"
