@@ -62,7 +62,7 @@ _OTHER_SHORT = "mo|di|mi|do|fr|sa|so|lun|mer|mie|jeu|jue|ven|vie|sam|sab|dim|dom
 _FULL_DAY = "|".join(DAYS.values())
 DAY = (
     rf"(?:(?:{_FULL_DAY})(?!\w)|(?:(?<=\bon )|(?<=\bby )|(?<=every )|(?<=each )|(?<=next )|(?<=this )|(?<=and )|(?<=till ))"
-    rf"(?:{_ENGLISH_SHORT})(?!\w)|(?:{_ENGLISH_SHORT})(?= (?:at |\d|morning|evening|afternoon|night))"
+    rf"(?:{_ENGLISH_SHORT})(?!\w)|(?:{_ENGLISH_SHORT})(?= (?:at |\d|morning|evening|afternoon|night|next week))"
     rf"|(?:(?<=\bam )|(?<=\bbis )|(?<=jeden )|(?<=todo )|(?<=cada )|(?<=chaque )|(?<=pour )|(?<=\bel ))"
     rf"(?:{_OTHER_SHORT})(?![\w'])|(?<![-\w])(?<!\bto )(?:{_OTHER_SHORT})(?=: ))"
 )

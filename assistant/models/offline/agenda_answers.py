@@ -34,7 +34,16 @@ from assistant.models.offline.targets import items_at_times
 
 _SPANS = {"weekend": "weekend", "nextweek": "next week", "thisweek": "week", "thismonth": "month"}
 # What asks for all that is planned, whatever other words it has.
-_OF_PLANS = ("agenda_noun", "reminder_noun", "todo_noun", "open_todos", "goes_through", "all", "both_kinds")
+_OF_PLANS = (
+    "agenda_noun",
+    "reminder_noun",
+    "todo_noun",
+    "open_todos",
+    "goes_through",
+    "all",
+    "both_kinds",
+    "repeating",
+)
 # "After 5", "ab 17 Uhr", "avant midi"
 _SIDE = lazy_regex(
     r"\b(?P<after>after|past|from|nach|ab|apres|a partir d[e']|a partir de|despues de|desde|as of)"

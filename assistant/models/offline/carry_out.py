@@ -140,6 +140,10 @@ def _run(plan: Plan, results: Sequence[str]) -> ToolStep | str | NoOrder:
 
 def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Plan:
     """Raises `OtherAnswer` for a statement or a question about what was told."""
+    if says("lets_it_be", fold(text)):
+        if not changed_right_before(context):
+            raise OtherAnswer
+        return (yield from undo(text, (), context))
     if says("undo", fold(text)) and (changed_right_before(context) or not says("drop", fold(text))):
         return (yield from undo(text, (), context))
     if (number := other_number(text)) is not None:
