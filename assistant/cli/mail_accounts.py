@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from assistant.cli.config.change import change_config_file, store_secret
-from assistant.core.checked_tables import InvalidTable
+from assistant.core.checked_tables import InvalidTable, fields_of
 from assistant.core.errors import UsageError
 from assistant.settings.calendar_sources import read_passwords
 from assistant.settings.config_text import CONFIG_HEADER, SettingChange, set_key
@@ -67,7 +67,7 @@ def check_account(own: MailAccountSettings, current: Account, keys: dict[str, An
     except InvalidTable as error:
         first = error.problems[0]
         key = str(first.path[0]) if first.path else ""
-        why = str(first.reason) if first.reason else f"allowed: {describe_allowed(type(current).fields[key])}"
+        why = str(first.reason) if first.reason else f"allowed: {describe_allowed(fields_of(type(current))[key])}"
         raise UsageError(f"{key or 'the account'}: {why}. Nothing was changed.") from None
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from assistant.core.checked_tables import CheckedTable, InvalidTable, Rule
+from msgspec import Meta
+
+from assistant.core.checked_tables import CheckedTable, InvalidTable
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError
 from assistant.core.messages import Usage
@@ -30,8 +32,8 @@ EstimateTokens = Callable[[ModelRequest, str], int]
 """The whole prompt of a request, as the model of that name is expected to bill it."""
 
 
-_Dollars = Annotated[float, Rule(ge=0)]
-_Tokens = Annotated[int, Rule(ge=1)]
+_Dollars = Annotated[float, Meta(ge=0)]
+_Tokens = Annotated[int, Meta(ge=1)]
 
 
 class Rates(CheckedTable):

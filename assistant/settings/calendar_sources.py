@@ -5,7 +5,9 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from assistant.core.checked_tables import CheckedTable, Rule
+from msgspec import Meta
+
+from assistant.core.checked_tables import CheckedTable
 from assistant.core.secret_text import SecretStr
 from assistant.settings.validators import AnyPath, GivenName
 
@@ -19,10 +21,10 @@ class CalendarSource(CheckedTable):
     name: GivenName
     kind: Literal["caldav", "carddav", "ics", "vcard"]
     # An address, the full path of a file, or an imported file of the workspace (`IMPORTED`).
-    url: Annotated[str, Rule(min_length=1, max_length=2_000)]
-    user: Annotated[str, Rule(max_length=200)] = ""
+    url: Annotated[str, Meta(min_length=1, max_length=2_000)]
+    user: Annotated[str, Meta(max_length=200)] = ""
     # The owner's address in invitations, if it is not the user.
-    email: Annotated[str, Rule(max_length=200)] = ""
+    email: Annotated[str, Meta(max_length=200)] = ""
     # Certificates to trust besides the system's: the whole path of a PEM file.
     ca_file: AnyPath = ""
     # Whether it may be in this machine's own network.
@@ -57,8 +59,8 @@ def check_sources(value: Any) -> Any:
 
 CalendarSources = Annotated[
     tuple[CalendarSource, ...],
-    Rule(convert=check_sources),
-    Rule(
+    Meta(extra={"convert": check_sources}),
+    Meta(
         description='a list of tables, each with a name of its own, a kind ("caldav", "carddav", "ics" or "vcard") and '
         "a url (an address without a password, or the whole path of a file)"
     ),
@@ -68,9 +70,9 @@ CalendarSources = Annotated[
 class CalendarSettings(CheckedTable):
     sources: CalendarSources
     passwords: SecretStr
-    interval_minutes: Annotated[float, Rule(ge=1, le=10_080)]
-    timeout_seconds: Annotated[float, Rule(ge=5, le=3600)]
-    max_megabytes: Annotated[int, Rule(ge=1, le=500)]
+    interval_minutes: Annotated[float, Meta(ge=1, le=10_080)]
+    timeout_seconds: Annotated[float, Meta(ge=5, le=3600)]
+    max_megabytes: Annotated[int, Meta(ge=1, le=500)]
 
 
 def read_passwords(passwords: SecretStr) -> dict[str, str]:

@@ -15,7 +15,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from assistant.core.checked_tables import InvalidTable, Problem, TableField
+from assistant.core.checked_tables import InvalidTable, Problem, TableField, fields_of
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import UsageError
 from assistant.core.plain_files import FileRefused, read_plain_text
@@ -100,9 +100,9 @@ def _known_settings(origin: str, document: Mapping[str, Any]) -> SettingsLayer:
     problems: list[str] = []
     unknown: list[str] = []
     for section, content in document.items():
-        if section in SettingsValues.fields and not isinstance(content, dict):
+        if section in fields_of(SettingsValues) and not isinstance(content, dict):
             problems.append(f"{origin}: `{section}` is a section; its keys belong below a line [{section}].")
-        elif section not in SettingsValues.fields and not (isinstance(content, dict) and content):
+        elif section not in fields_of(SettingsValues) and not (isinstance(content, dict) and content):
             unknown.append(section)
         else:
             for key, value in content.items():
@@ -132,7 +132,7 @@ def _unknown(origin: str, name: str) -> str:
     section = name.partition(".")[0]
     known = ", ".join(key.partition(".")[2] for key in SETTING_FIELDS if key.startswith(f"{section}."))
     return f"{place} is not a setting; known " + (
-        f"in [{section}]: {known}." if known else f"sections: {', '.join(SettingsValues.fields)}."
+        f"in [{section}]: {known}." if known else f"sections: {', '.join(fields_of(SettingsValues))}."
     )
 
 
@@ -191,7 +191,7 @@ def explain_invalid_settings(error: InvalidTable, origins: Mapping[str, str]) ->
         elif len(within) > 1:
             line = f"{origins[key]}: {_explain_within(key, spec, within[1:], problem)}"
         else:
-            found = NOT_SHOWN if spec.annotation is SecretStr else format_setting_value(problem.value)
+            found = NOT_SHOWN if spec.kind is SecretStr else format_setting_value(problem.value)
             meant = _meant(problem.reason)
             line = f"{origins[key]}: `{key}` is {found}; allowed: {describe_allowed(spec)}.{meant}"
         lines.setdefault(key, {}).setdefault(line)

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from assistant.core.checked_tables import CheckedTable, Rule
+from msgspec import Meta
+
+from assistant.core.checked_tables import CheckedTable, whole
 from assistant.settings.validators import TextList, WebAddress
 
-ServerName = Annotated[str, Rule(pattern=r"[a-z0-9]+(?:[-_][a-z0-9]+)*", max_length=32)]
+ServerName = Annotated[str, Meta(pattern=whole(r"[a-z0-9]+(?:[-_][a-z0-9]+)*"), max_length=32)]
 """Part of the names of its tools, which providers allow letters, digits, "-" and "_" in."""
-
-
-_NONE: Mapping[str, str] = {}
 
 
 class McpServerSettings(CheckedTable):
@@ -22,13 +21,13 @@ class McpServerSettings(CheckedTable):
 
     command: str = ""
     args: TextList = ()
-    env: Mapping[str, str] = _NONE
+    env: Mapping[str, str] = {}
     url: WebAddress = ""
-    headers: Mapping[str, str] = _NONE
+    headers: Mapping[str, str] = {}
     tools: TextList = ("*",)
     read_only: TextList = ()
-    timeout_seconds: Annotated[float, Rule(ge=1, le=3600)] = 30.0
-    result_bytes: Annotated[int, Rule(ge=1_000, le=4_000_000)] = 100_000
+    timeout_seconds: Annotated[float, Meta(ge=1, le=3600)] = 30.0
+    result_bytes: Annotated[int, Meta(ge=1_000, le=4_000_000)] = 100_000
 
     def check(self) -> None:
         if bool(self.command) == bool(self.url):
@@ -42,5 +41,5 @@ class McpServerSettings(CheckedTable):
 class McpSettings(CheckedTable):
     servers: Annotated[
         Mapping[ServerName, McpServerSettings],
-        Rule(description="a table [mcp.servers.NAME] for each, NAME being up to 32 small letters, digits, hyphens"),
+        Meta(description="a table [mcp.servers.NAME] for each, NAME being up to 32 small letters, digits, hyphens"),
     ]

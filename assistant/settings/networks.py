@@ -2,7 +2,9 @@
 
 from typing import Annotated, Literal
 
-from assistant.core.checked_tables import CheckedTable, Rule
+from msgspec import Meta
+
+from assistant.core.checked_tables import CheckedTable, whole
 from assistant.core.secret_text import SecretStr
 from assistant.settings.validators import GivenName, NameList, WebAddress, check_path, convert_to_tuple, is_loopback
 
@@ -20,11 +22,13 @@ class TelegramSettings(NetworkSettings):
 
 class MatrixSettings(NetworkSettings):
     homeserver: WebAddress
-    user: Annotated[str, Rule(pattern=r"(@[^:]+:.+)?", description='an account as in "@nocturne:example.org", or ""')]
-    device: Annotated[str, Rule(max_length=255)]
+    user: Annotated[
+        str, Meta(pattern=whole(r"(@[^:]+:.+)?"), description='an account as in "@nocturne:example.org", or ""')
+    ]
+    device: Annotated[str, Meta(max_length=255)]
     encryption: bool
     invites: Annotated[
-        NameList, Rule(description='a list of accounts and servers as in ["@erik:example.org", "example.org"]')
+        NameList, Meta(description='a list of accounts and servers as in ["@erik:example.org", "example.org"]')
     ]
 
 
@@ -37,10 +41,10 @@ class SlackSettings(NetworkSettings):
 
 
 MailAddress = Annotated[
-    str, Rule(pattern=r"([^@\s]+@[^@\s]+)?", description='an address as in "ada@example.org", or ""')
+    str, Meta(pattern=whole(r"([^@\s]+@[^@\s]+)?"), description='an address as in "ada@example.org", or ""')
 ]
-Port = Annotated[int, Rule(ge=1, le=65_535)]
-ShortText = Annotated[str, Rule(max_length=255)]
+Port = Annotated[int, Meta(ge=1, le=65_535)]
+ShortText = Annotated[str, Meta(max_length=255)]
 
 
 class MailSettings(NetworkSettings):
@@ -52,17 +56,17 @@ class MailSettings(NetworkSettings):
     smtp_port: Port
     verified_by: ShortText
     verified_with: Literal["dmarc", "dkim"]
-    hourly_limit: Annotated[int, Rule(ge=1, le=1000)]
+    hourly_limit: Annotated[int, Meta(ge=1, le=1000)]
 
 
-MailFolders = Annotated[NameList, Rule(description='a list of folders as in ["Archive", "Sent"]')]
+MailFolders = Annotated[NameList, Meta(description='a list of folders as in ["Archive", "Sent"]')]
 MailTls = Literal["auto", "tls", "starttls", "none"]
 FilePath = Annotated[
     str,
-    Rule(check=check_path),
-    Rule(pattern=r"(/.*)?", max_length=1000, description='the whole path of a file, or ""'),
+    Meta(extra={"check": check_path}),
+    Meta(pattern=whole(r"(/.*)?"), max_length=1000, description='the whole path of a file, or ""'),
 ]
-AccountName = Annotated[GivenName, Rule(description="letters, numbers, spaces, dots, hyphens")]
+AccountName = Annotated[GivenName, Meta(description="letters, numbers, spaces, dots, hyphens")]
 
 
 class _MailLogin(CheckedTable):
@@ -76,17 +80,17 @@ class _MailLogin(CheckedTable):
                 raise ValueError(f'has {server}_tls = "none", which is only for a server on this machine')
 
 
-class FurtherMailAccount(_MailLogin):
+class FurtherMailAccount(_MailLogin, kw_only=True):
     """A mail account besides the first. Its password is in `mail_account.passwords`, by its name."""
 
     name: AccountName
-    address: Annotated[MailAddress, Rule(min_length=1)]
+    address: Annotated[MailAddress, Meta(min_length=1)]
     sender_name: ShortText = ""
     user: ShortText = ""
-    imap_host: Annotated[ShortText, Rule(min_length=1)]
+    imap_host: Annotated[ShortText, Meta(min_length=1)]
     imap_port: Port = 993
     imap_tls: MailTls = "auto"
-    smtp_host: Annotated[ShortText, Rule(min_length=1)]
+    smtp_host: Annotated[ShortText, Meta(min_length=1)]
     smtp_port: Port = 465
     smtp_tls: MailTls = "auto"
     ca_file: FilePath = ""
@@ -114,8 +118,8 @@ class MailAccountSettings(_MailLogin):
     drafts_folder: ShortText
     further: Annotated[
         tuple[FurtherMailAccount, ...],
-        Rule(convert=convert_to_tuple),
-        Rule(description="a list of tables, each with a name, an address, an imap_host and an smtp_host"),
+        Meta(extra={"convert": convert_to_tuple}),
+        Meta(description="a list of tables, each with a name, an address, an imap_host and an smtp_host"),
     ]
     passwords: SecretStr
 

@@ -26,7 +26,7 @@ from assistant.core.text import lazy_regex
 from assistant.settings.sections import SETTING_FIELDS
 
 PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
-SECRET_NAMES = (*PROVIDER_KEYS, *(key for key, spec in SETTING_FIELDS.items() if spec.annotation is SecretStr))
+SECRET_NAMES = (*PROVIDER_KEYS, *(key for key, spec in SETTING_FIELDS.items() if spec.kind is SecretStr))
 IN_KEYRING = "the keyring"
 IN_FILE = "secrets.toml"
 

@@ -8,7 +8,9 @@ better than its type and range would.
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from assistant.core.checked_tables import CheckedTable, Rule, TableField
+from msgspec import Meta
+
+from assistant.core.checked_tables import CheckedTable, TableField, fields_of, whole
 from assistant.core.permissions import Permissions, RoleGrant
 from assistant.core.secret_text import SecretStr
 from assistant.settings.calendar_sources import CalendarSettings
@@ -54,22 +56,22 @@ class ModelSettings(CheckedTable):
     base_url: WebAddress
     api_key: SecretStr
     fallback: ProviderChain
-    max_output_tokens: Annotated[int, Rule(ge=256, le=128_000)]
+    max_output_tokens: Annotated[int, Meta(ge=256, le=128_000)]
     thinking: Literal["off", "adaptive"]
-    stall_seconds: Annotated[float, Rule(ge=1, le=600)]
-    retries: Annotated[int, Rule(ge=0, le=10)]
-    max_retry_wait_seconds: Annotated[float, Rule(ge=0, le=600)]
+    stall_seconds: Annotated[float, Meta(ge=1, le=600)]
+    retries: Annotated[int, Meta(ge=0, le=10)]
+    max_retry_wait_seconds: Annotated[float, Meta(ge=0, le=600)]
 
 
 class ContextSettings(CheckedTable):
     max_context_tokens: ContextSize
-    reserve_tokens: Annotated[int, Rule(ge=0, le=100_000)]
-    emergency_threshold: Annotated[float, Rule(ge=0.60, le=0.95)]
-    target: Annotated[float, Rule(ge=0.10, le=0.50)]
-    preserve_messages: Annotated[int, Rule(ge=1, le=1000)]
-    preserve_share: Annotated[float, Rule(ge=0.0, le=0.5)]
-    max_request_bytes: Annotated[int, Rule(ge=0, le=1_000_000_000)]
-    max_images: Annotated[int, Rule(ge=0, le=10_000)]
+    reserve_tokens: Annotated[int, Meta(ge=0, le=100_000)]
+    emergency_threshold: Annotated[float, Meta(ge=0.60, le=0.95)]
+    target: Annotated[float, Meta(ge=0.10, le=0.50)]
+    preserve_messages: Annotated[int, Meta(ge=1, le=1000)]
+    preserve_share: Annotated[float, Meta(ge=0.0, le=0.5)]
+    max_request_bytes: Annotated[int, Meta(ge=0, le=1_000_000_000)]
+    max_images: Annotated[int, Meta(ge=0, le=10_000)]
     cache_lifetime: Literal["auto", "5m", "1h"]
 
 
@@ -77,93 +79,93 @@ class CompactionSettings(CheckedTable):
     auto: bool
     economy: Literal["off", "balanced", "thrifty"]
     strategy: Literal["hybrid", "summary", "mask", "sliding_window", "deletion", "selective"]
-    sleep_threshold: Annotated[float, Rule(ge=0.50, le=0.70)]
-    max_messages: Annotated[int, Rule(ge=0, le=1_000_000)]
-    user_messages_max_tokens: Annotated[int, Rule(ge=0, le=200_000)]
-    protected_tools: Annotated[NameList, Rule(description='a list of tool names, as in ["manage_todo_list"]')]
-    pins_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
+    sleep_threshold: Annotated[float, Meta(ge=0.50, le=0.70)]
+    max_messages: Annotated[int, Meta(ge=0, le=1_000_000)]
+    user_messages_max_tokens: Annotated[int, Meta(ge=0, le=200_000)]
+    protected_tools: Annotated[NameList, Meta(description='a list of tool names, as in ["manage_todo_list"]')]
+    pins_max_tokens: Annotated[int, Meta(ge=0, le=20_000)]
     summary_model: ModelChoice
-    summary_max_tokens: Annotated[int, Rule(ge=200, le=20_000)]
-    summary_seconds: Annotated[float, Rule(ge=1, le=3600)]
-    restored_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
-    max_checkpoints: Annotated[int, Rule(ge=2, le=20)]
-    undo_kept: Annotated[int, Rule(ge=1, le=1000)]
-    breaker_failures: Annotated[int, Rule(ge=1, le=100)]
-    breaker_minutes: Annotated[float, Rule(ge=0, le=10_080)]
-    recall_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
+    summary_max_tokens: Annotated[int, Meta(ge=200, le=20_000)]
+    summary_seconds: Annotated[float, Meta(ge=1, le=3600)]
+    restored_max_tokens: Annotated[int, Meta(ge=0, le=20_000)]
+    max_checkpoints: Annotated[int, Meta(ge=2, le=20)]
+    undo_kept: Annotated[int, Meta(ge=1, le=1000)]
+    breaker_failures: Annotated[int, Meta(ge=1, le=100)]
+    breaker_minutes: Annotated[float, Meta(ge=0, le=10_080)]
+    recall_max_tokens: Annotated[int, Meta(ge=0, le=20_000)]
 
 
 class SleepSettings(CheckedTable):
-    at: Annotated[TimeOfDay, Rule(description='a time of day as in "03:30", or ""')]
-    nap_minutes: Annotated[float, Rule(ge=0, le=1440)]
-    max_usd: Annotated[float, Rule(ge=0, le=1_000_000)]
-    imported_messages: Annotated[int, Rule(ge=0, le=1_000_000)]
+    at: Annotated[TimeOfDay, Meta(description='a time of day as in "03:30", or ""')]
+    nap_minutes: Annotated[float, Meta(ge=0, le=1440)]
+    max_usd: Annotated[float, Meta(ge=0, le=1_000_000)]
+    imported_messages: Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
 class MemorySettings(CheckedTable):
     store: Literal["local", "pgvector", "qdrant"]
-    store_url: Annotated[str, Rule(max_length=2_000)]
+    store_url: Annotated[str, Meta(max_length=2_000)]
     embedder: Literal["wordllama", "fastembed", "openai", "ollama"]
-    embedder_model: Annotated[str, Rule(max_length=200)]
-    embedder_url: Annotated[str, Rule(pattern=r"(https?://.*)?", description='an address, or ""')]
+    embedder_model: Annotated[str, Meta(max_length=200)]
+    embedder_url: Annotated[str, Meta(pattern=whole(r"(https?://.*)?"), description='an address, or ""')]
     embedder_key: SecretStr
-    timeout_seconds: Annotated[float, Rule(ge=1, le=3600)]
-    file_max_tokens: Annotated[int, Rule(ge=100, le=20_000)]
-    day_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
-    profiles_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
-    recall_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
+    timeout_seconds: Annotated[float, Meta(ge=1, le=3600)]
+    file_max_tokens: Annotated[int, Meta(ge=100, le=20_000)]
+    day_max_tokens: Annotated[int, Meta(ge=0, le=20_000)]
+    profiles_max_tokens: Annotated[int, Meta(ge=0, le=20_000)]
+    recall_max_tokens: Annotated[int, Meta(ge=0, le=20_000)]
 
 
 class DelegationSettings(CheckedTable):
-    max_helpers: Annotated[int, Rule(ge=1, le=16)]
-    max_steps: Annotated[int, Rule(ge=1, le=100)]
-    max_tokens: Annotated[int, Rule(ge=1000, le=2_000_000)]
-    max_seconds: Annotated[float, Rule(ge=5, le=3600)]
+    max_helpers: Annotated[int, Meta(ge=1, le=16)]
+    max_steps: Annotated[int, Meta(ge=1, le=100)]
+    max_tokens: Annotated[int, Meta(ge=1000, le=2_000_000)]
+    max_seconds: Annotated[float, Meta(ge=5, le=3600)]
 
 
 class ToolSettings(CheckedTable):
     output_policy: Literal["tokens", "bytes", "none"]
-    output_max_tokens: Annotated[int, Rule(ge=100, le=100_000)]
-    output_max_bytes: Annotated[int, Rule(ge=400, le=10_000_000)]
-    output_serialization_buffer: Annotated[float, Rule(ge=1.0, le=2.0)]
+    output_max_tokens: Annotated[int, Meta(ge=100, le=100_000)]
+    output_max_bytes: Annotated[int, Meta(ge=400, le=10_000_000)]
+    output_serialization_buffer: Annotated[float, Meta(ge=1.0, le=2.0)]
     output_split: Share
-    timeout_seconds: Annotated[float, Rule(ge=1, le=3600)]
-    approval_hours: Annotated[float, Rule(ge=1, le=720)]
-    approval_days: Annotated[int, Rule(ge=1, le=3650)]
+    timeout_seconds: Annotated[float, Meta(ge=1, le=3600)]
+    approval_hours: Annotated[float, Meta(ge=1, le=720)]
+    approval_days: Annotated[int, Meta(ge=1, le=3650)]
     fetch_pages: bool
     fetch_private_hosts: Annotated[
-        NameList, Rule(description='a list of names or addresses as in ["nas.local", "192.168.1.4"]')
+        NameList, Meta(description='a list of names or addresses as in ["nas.local", "192.168.1.4"]')
     ]
 
 
 class TurnSettings(CheckedTable):
-    max_steps: Annotated[int, Rule(ge=1, le=200)]
-    max_seconds: Annotated[float, Rule(ge=5, le=86_400)]
+    max_steps: Annotated[int, Meta(ge=1, le=200)]
+    max_seconds: Annotated[float, Meta(ge=5, le=86_400)]
     on_message: Literal["wait", "steer"]
-    overflow_retries: Annotated[int, Rule(ge=0, le=10)]
+    overflow_retries: Annotated[int, Meta(ge=0, le=10)]
 
 
 class BudgetSettings(CheckedTable):
-    daily_usd: Annotated[float, Rule(ge=0, le=1_000_000)]
-    monthly_usd: Annotated[float, Rule(ge=0, le=1_000_000)]
-    daily_tokens: Annotated[int, Rule(ge=0, le=1_000_000_000_000)]
-    monthly_tokens: Annotated[int, Rule(ge=0, le=1_000_000_000_000)]
+    daily_usd: Annotated[float, Meta(ge=0, le=1_000_000)]
+    monthly_usd: Annotated[float, Meta(ge=0, le=1_000_000)]
+    daily_tokens: Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
+    monthly_tokens: Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
     background_share: Share
-    runaway_calls: Annotated[int, Rule(ge=2, le=1000)]
+    runaway_calls: Annotated[int, Meta(ge=2, le=1000)]
 
 
 class PeopleSettings(CheckedTable):
     unknown: Literal["pair", "tell", "ignore"]
-    pairing_minutes: Annotated[float, Rule(ge=1, le=1440)]
-    pairing_pending: Annotated[int, Rule(ge=1, le=100)]
-    pairing_tries: Annotated[int, Rule(ge=1, le=100)]
+    pairing_minutes: Annotated[float, Meta(ge=1, le=1440)]
+    pairing_pending: Annotated[int, Meta(ge=1, le=100)]
+    pairing_tries: Annotated[int, Meta(ge=1, le=100)]
 
 
 class RoleSettings(CheckedTable):
     """What one role may do."""
 
-    tools: Annotated[NameList, Rule(description="a list of tool names")]
-    commands: Annotated[NameList, Rule(description='a list of commands without the slash, as in ["help"]')]
+    tools: Annotated[NameList, Meta(description="a list of tool names")]
+    commands: Annotated[NameList, Meta(description='a list of commands without the slash, as in ["help"]')]
     memory: bool
     budget_share: Share
 
@@ -180,44 +182,45 @@ class ResetSettings(CheckedTable):
     thread: ResetPolicyName
     guest: ResetPolicyName
     room: ResetPolicyName
-    at: Annotated[TimeOfDay, Rule(min_length=1, description='a time of day as in "04:00"')]
-    idle_minutes: Annotated[float, Rule(ge=1, le=525_600)]
-    learn_seconds: Annotated[float, Rule(ge=0, le=3600)]
-    handover_max_tokens: Annotated[int, Rule(ge=0, le=20_000)]
+    at: Annotated[TimeOfDay, Meta(min_length=1, description='a time of day as in "04:00"')]
+    idle_minutes: Annotated[float, Meta(ge=1, le=525_600)]
+    learn_seconds: Annotated[float, Meta(ge=0, le=3600)]
+    handover_max_tokens: Annotated[int, Meta(ge=0, le=20_000)]
 
 
 class ArchiveSettings(CheckedTable):
     url: ArchiveUrl
     key: SecretStr
-    timeout_seconds: Annotated[float, Rule(ge=1, le=3600)]
+    timeout_seconds: Annotated[float, Meta(ge=1, le=3600)]
 
 
 class AgendaSettings(CheckedTable):
     quiet: HoursOfDay
-    late_seconds: Annotated[float, Rule(ge=1, le=86_400)]
+    late_seconds: Annotated[float, Meta(ge=1, le=86_400)]
     catch_up: Literal["once", "all", "skip"]
-    max_pending: Annotated[int, Rule(ge=1, le=1_000_000)]
+    max_pending: Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 class BriefSettings(CheckedTable):
-    morning: Annotated[TimeOfDay, Rule(description='a time of day as in "07:30", or ""')]
-    evening: Annotated[TimeOfDay, Rule(description='a time of day as in "20:00", or ""')]
+    morning: Annotated[TimeOfDay, Meta(description='a time of day as in "07:30", or ""')]
+    evening: Annotated[TimeOfDay, Meta(description='a time of day as in "20:00", or ""')]
 
 
 class BackupSettings(CheckedTable):
-    at: Annotated[TimeOfDay, Rule(description='a time of day as in "05:00", or ""')]
+    at: Annotated[TimeOfDay, Meta(description='a time of day as in "05:00", or ""')]
     folder: AnyPath
-    keep: Annotated[int, Rule(ge=1, le=1000)]
+    keep: Annotated[int, Meta(ge=1, le=1000)]
     workspace: bool
 
 
 class WebSettings(CheckedTable):
-    port: Annotated[int, Rule(ge=0, le=65_535)]
+    port: Annotated[int, Meta(ge=0, le=65_535)]
     host: Annotated[
-        str, Rule(pattern=r"[^\s/@]+", max_length=255, description='an address of this machine as in "127.0.0.1"')
+        str,
+        Meta(pattern=whole(r"[^\s/@]+"), max_length=255, description='an address of this machine as in "127.0.0.1"'),
     ]
     token: SecretStr
-    hosts: Annotated[NameList, Rule(description='a list of names as in ["nocturne.example.org"]')]
+    hosts: Annotated[NameList, Meta(description='a list of names as in ["nocturne.example.org"]')]
     behind_proxy: bool
     certificate: AnyPath
     certificate_key: AnyPath
@@ -232,11 +235,11 @@ class WebSearchSettings(CheckedTable):
 class RunCommandSettings(CheckedTable):
     enabled: bool
     sandbox: Literal["bubblewrap", "none"]
-    allow: Annotated[NameList, Rule(description='a list of commands as in ["git status", "ls *"]')]
-    timeout_seconds: Annotated[float, Rule(ge=1, le=3600)]
-    max_memory_mb: Annotated[int, Rule(ge=16, le=1_000_000)]
-    max_output_kb: Annotated[int, Rule(ge=1, le=1_000)]
-    max_processes: Annotated[int, Rule(ge=1, le=10_000)]
+    allow: Annotated[NameList, Meta(description='a list of commands as in ["git status", "ls *"]')]
+    timeout_seconds: Annotated[float, Meta(ge=1, le=3600)]
+    max_memory_mb: Annotated[int, Meta(ge=16, le=1_000_000)]
+    max_output_kb: Annotated[int, Meta(ge=1, le=1_000)]
+    max_processes: Annotated[int, Meta(ge=1, le=10_000)]
 
 
 class TelemetrySettings(CheckedTable):
@@ -245,9 +248,9 @@ class TelemetrySettings(CheckedTable):
 
 
 class DaemonSettings(CheckedTable):
-    drain_seconds: Annotated[float, Rule(ge=0, le=600)]
-    watch_seconds: Annotated[float, Rule(ge=1, le=30)]
-    watchdog_seconds: Annotated[float, Rule(ge=30, le=3600)]
+    drain_seconds: Annotated[float, Meta(ge=0, le=600)]
+    watch_seconds: Annotated[float, Meta(ge=1, le=30)]
+    watchdog_seconds: Annotated[float, Meta(ge=30, le=3600)]
 
 
 class LogSettings(CheckedTable):
@@ -256,7 +259,7 @@ class LogSettings(CheckedTable):
 
 class FileSettings(CheckedTable):
     folders: Annotated[
-        FolderList, Rule(description='a list of whole paths with different names, as in ["~/Documents"]')
+        FolderList, Meta(description='a list of whole paths with different names, as in ["~/Documents"]')
     ]
 
 
@@ -312,38 +315,38 @@ class SettingsValues(CheckedTable):
 
 SETTING_FIELDS: Mapping[str, TableField] = {
     f"{section}.{key}": field
-    for section, outer in SettingsValues.fields.items()
-    for key, field in outer.annotation.fields.items()
+    for section, outer in fields_of(SettingsValues).items()
+    for key, field in fields_of(outer.kind).items()
 }
 
 
 def fields_of_entry(field: TableField) -> Mapping[str, TableField]:
     """Return what an entry of a setting that is a list of tables, or a table of tables, may have; else nothing."""
-    for kind in get_args(field.annotation):
+    for kind in get_args(field.kind):
         if isinstance(kind, type) and issubclass(kind, CheckedTable):
-            return kind.fields
+            return fields_of(kind)
     return {}
 
 
 def is_text_setting(field: TableField) -> bool:
     """Return whether the setting is text, which an environment variable gives without quotes."""
-    return field.annotation in (str, SecretStr) or get_origin(field.annotation) is Literal
+    return field.kind in (str, SecretStr) or get_origin(field.kind) is Literal
 
 
 def describe_allowed(field: TableField) -> str:
     """Describe what the setting may be: "a number from 0.10 to 0.50"."""
     if field.description:
         return field.description
-    if get_origin(field.annotation) is Literal:
-        *first, last = (f'"{choice}"' for choice in get_args(field.annotation))
+    if get_origin(field.kind) is Literal:
+        *first, last = (f'"{choice}"' for choice in get_args(field.kind))
         return f"{', '.join(first)} or {last}"
-    if field.annotation is bool:
+    if field.kind is bool:
         return "true or false"
-    if (origin := get_origin(field.annotation)) in (tuple, Mapping):
+    if (origin := get_origin(field.kind)) in (tuple, Mapping):
         return f"a {'table' if origin is Mapping else 'list'} of texts in quotes"
-    if field.annotation not in (int, float):
+    if field.kind not in (int, float):
         return "text in quotes"
-    kind = "a whole number" if field.annotation is int else "a number"
+    kind = "a whole number" if field.kind is int else "a number"
     low, high = allowed_bounds(field)
     return f"{kind} from {low} to {high}"
 

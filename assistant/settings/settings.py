@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 
 import tzlocal
 
-from assistant.core.checked_tables import InvalidTable
+from assistant.core.checked_tables import InvalidTable, fields_of
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import SettingsError, UsageError
 from assistant.core.secret_text import SecretStr
@@ -284,7 +284,7 @@ def _defaults(path: Path) -> SettingsLayer:
 
 def _merge(layers: list[SettingsLayer]) -> tuple[SettingsValues, dict[str, str]]:
     """Merge the layers key by key, later ones first; all problems of all layers are reported together."""
-    merged: dict[str, dict[str, Any]] = {section: {} for section in SettingsValues.fields}
+    merged: dict[str, dict[str, Any]] = {section: {} for section in fields_of(SettingsValues)}
     origins: dict[str, str] = {}
     problems = [problem for layer in layers for problem in layer.problems]
     for layer in layers:

@@ -11,7 +11,9 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
-from assistant.core.checked_tables import Rule
+from msgspec import Meta
+
+from assistant.core.checked_tables import whole
 from assistant.core.text import fold_text
 
 CITIES_FILE = Path(__file__).with_name("cities.toml")
@@ -124,46 +126,48 @@ def check_context_size(value: int) -> int:
 
 
 _TIME = r"(\d|[01]\d|2[0-3]):(\d|[0-5]\d)"
-TimeOfDay = Annotated[str, Rule(pattern=rf"({_TIME})?")]
-HoursOfDay = Annotated[str, Rule(pattern=rf"({_TIME}-{_TIME})?", description='hours as in "22:00-07:00", or ""')]
+TimeOfDay = Annotated[str, Meta(pattern=whole(rf"({_TIME})?"))]
+HoursOfDay = Annotated[str, Meta(pattern=whole(rf"({_TIME}-{_TIME})?"), description='hours as in "22:00-07:00", or ""')]
 ZoneName = Annotated[
     str,
-    Rule(check=check_zone_name),
-    Rule(description='a time zone by a large city in it, as in "Europe/Oslo", or ""'),
+    Meta(extra={"check": check_zone_name}),
+    Meta(description='a time zone by a large city in it, as in "Europe/Oslo", or ""'),
 ]
 WebAddress = Annotated[
     str,
-    Rule(pattern=r"(?s)(https?://.*)?", description='an address that starts with http:// or https://, or ""'),
+    Meta(pattern=whole(r"(?s:(https?://.*)?)"), description='an address that starts with http:// or https://, or ""'),
 ]
 AnyPath = Annotated[
-    str, Rule(check=check_path), Rule(max_length=1000, description="the path of a file or folder, or nothing")
+    str,
+    Meta(extra={"check": check_path}),
+    Meta(max_length=1000, description="the path of a file or folder, or nothing"),
 ]
 ArchiveUrl = Annotated[
     str,
-    Rule(check=check_archive_url),
-    Rule(description='an address without a password as in "s3://bucket/folder", a whole path, or ""'),
+    Meta(extra={"check": check_archive_url}),
+    Meta(description='an address without a password as in "s3://bucket/folder", a whole path, or ""'),
 ]
 ModelChoice = Annotated[
     str,
-    Rule(
-        pattern=rf"(?s)(({'|'.join(PROVIDERS)}):.+)?",
+    Meta(
+        pattern=whole(rf"(?s:(({'|'.join(PROVIDERS)}):.+)?)"),
         description='"", or a provider with a model as in "anthropic:claude-haiku-5-5"',
     ),
 ]
 ProviderChain = Annotated[
     tuple[str, ...],
-    Rule(convert=check_provider_chain),
-    Rule(description='a list of "anthropic", "openai" and "offline", perhaps with a model as in "openai:qwen3"'),
+    Meta(extra={"convert": check_provider_chain}),
+    Meta(description='a list of "anthropic", "openai" and "offline", perhaps with a model as in "openai:qwen3"'),
 ]
 ContextSize = Annotated[
     int,
-    Rule(check=check_context_size),
-    Rule(ge=0, le=2_000_000, description="0, or a whole number from 2000 to 2000000"),
+    Meta(extra={"check": check_context_size}),
+    Meta(ge=0, le=2_000_000, description="0, or a whole number from 2000 to 2000000"),
 ]
-NameList = Annotated[tuple[str, ...], Rule(convert=check_name_list)]
-TextList = Annotated[tuple[str, ...], Rule(convert=convert_to_tuple)]
-FolderList = Annotated[tuple[str, ...], Rule(convert=check_folder_list)]
-Share = Annotated[float, Rule(ge=0.0, le=1.0)]
+NameList = Annotated[tuple[str, ...], Meta(extra={"convert": check_name_list})]
+TextList = Annotated[tuple[str, ...], Meta(extra={"convert": convert_to_tuple})]
+FolderList = Annotated[tuple[str, ...], Meta(extra={"convert": check_folder_list})]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 
 def is_loopback(host: str) -> bool:
@@ -177,5 +181,9 @@ def is_loopback(host: str) -> bool:
 # Whatever a person gives a name.
 GivenName = Annotated[
     str,
-    Rule(pattern=r"\w[\w .-]*", max_length=40, description='up to 40 letters, digits, spaces, ".", "_" and "-"'),
+    Meta(
+        pattern=whole(r"\w[\w .-]*"),
+        max_length=40,
+        description='up to 40 letters, digits, spaces, ".", "_" and "-"',
+    ),
 ]

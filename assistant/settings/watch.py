@@ -121,7 +121,7 @@ def _zone_stamps() -> tuple[object, ...]:
 def _differing(old: Settings, new: Settings) -> Iterator[str]:
     """Return the keys whose value differs. The keyring was not asked again."""
     for key, spec in SETTING_FIELDS.items():
-        in_keyring = spec.annotation is SecretStr and IN_KEYRING in (old.origins[key], new.origins[key])
+        in_keyring = spec.kind is SecretStr and IN_KEYRING in (old.origins[key], new.origins[key])
         unasked = in_keyring and not new.values.value_of(key).get_secret_value()
         if not unasked and old.values.value_of(key) != new.values.value_of(key):
             yield key

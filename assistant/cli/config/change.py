@@ -213,7 +213,7 @@ def _format_value(key: str, value: Any) -> str | None:
     if value is None:
         return None
     field = SETTING_FIELDS.get(key)
-    return format_setting_value(SecretStr(value) if field is not None and field.annotation is SecretStr else value)
+    return format_setting_value(SecretStr(value) if field is not None and field.kind is SecretStr else value)
 
 
 def check_answer(home: Home, key: str, answer: str) -> str:
