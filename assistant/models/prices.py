@@ -36,7 +36,7 @@ _Dollars = Annotated[float, Meta(ge=0)]
 _Tokens = Annotated[int, Meta(ge=1)]
 
 
-class Rates(CheckedTable):
+class Rates(CheckedTable, frozen=True):
     """US dollars per million tokens."""
 
     input: _Dollars
@@ -60,11 +60,11 @@ class Rates(CheckedTable):
         ) / MILLION
 
 
-class LongRates(Rates):
+class LongRates(Rates, frozen=True, kw_only=True):
     above: _Tokens
 
 
-class Price(Rates):
+class Price(Rates, frozen=True):
     """What one model costs."""
 
     long: LongRates | None = None  # for a whole request whose prompt is longer than `long.above` tokens

@@ -15,7 +15,7 @@ from assistant.settings.validators import AnyPath, GivenName
 IMPORTED = "imported/"
 
 
-class CalendarSource(CheckedTable):
+class CalendarSource(CheckedTable, frozen=True):
     """A calendar or address book, or a server with several."""
 
     name: GivenName
@@ -67,7 +67,7 @@ CalendarSources = Annotated[
 ]
 
 
-class CalendarSettings(CheckedTable):
+class CalendarSettings(CheckedTable, frozen=True):
     sources: CalendarSources
     passwords: SecretStr
     interval_minutes: Annotated[float, Meta(ge=1, le=10_080)]

@@ -12,7 +12,7 @@ ServerName = Annotated[str, Meta(pattern=whole(r"[a-z0-9]+(?:[-_][a-z0-9]+)*"), 
 """Part of the names of its tools, which providers allow letters, digits, "-" and "_" in."""
 
 
-class McpServerSettings(CheckedTable):
+class McpServerSettings(CheckedTable, frozen=True):
     """`[mcp.servers.NAME]`: a command to start, or an address.
 
     - `tools`: those that are used, as names with "*" and "?".
@@ -38,7 +38,7 @@ class McpServerSettings(CheckedTable):
             raise ValueError("has a `command`, so `headers` mean nothing")
 
 
-class McpSettings(CheckedTable):
+class McpSettings(CheckedTable, frozen=True):
     servers: Annotated[
         Mapping[ServerName, McpServerSettings],
         Meta(description="a table [mcp.servers.NAME] for each, NAME being up to 32 small letters, digits, hyphens"),

@@ -9,18 +9,18 @@ from assistant.core.secret_text import SecretStr
 from assistant.settings.validators import GivenName, NameList, WebAddress, check_path, convert_to_tuple, is_loopback
 
 
-class NetworkSettings(CheckedTable):
+class NetworkSettings(CheckedTable, frozen=True):
     """Settings of every network."""
 
     enabled: bool
     token: SecretStr
 
 
-class TelegramSettings(NetworkSettings):
+class TelegramSettings(NetworkSettings, frozen=True):
     base_url: WebAddress
 
 
-class MatrixSettings(NetworkSettings):
+class MatrixSettings(NetworkSettings, frozen=True):
     homeserver: WebAddress
     user: Annotated[
         str, Meta(pattern=whole(r"(@[^:]+:.+)?"), description='an account as in "@nocturne:example.org", or ""')
@@ -32,11 +32,11 @@ class MatrixSettings(NetworkSettings):
     ]
 
 
-class DiscordSettings(NetworkSettings):
+class DiscordSettings(NetworkSettings, frozen=True):
     """No further settings: a bot is identified by its token."""
 
 
-class SlackSettings(NetworkSettings):
+class SlackSettings(NetworkSettings, frozen=True):
     """No further settings: an app is identified by its tokens."""
 
 
@@ -47,7 +47,7 @@ Port = Annotated[int, Meta(ge=1, le=65_535)]
 ShortText = Annotated[str, Meta(max_length=255)]
 
 
-class MailSettings(NetworkSettings):
+class MailSettings(NetworkSettings, frozen=True):
     address: MailAddress
     user: ShortText
     imap_host: ShortText
@@ -69,7 +69,7 @@ FilePath = Annotated[
 AccountName = Annotated[GivenName, Meta(description="letters, numbers, spaces, dots, hyphens")]
 
 
-class _MailLogin(CheckedTable):
+class _MailLogin(CheckedTable, frozen=True):
     """What every account of the owner's has. "none" for TLS is only for a server on this machine."""
 
     address: MailAddress
@@ -80,7 +80,7 @@ class _MailLogin(CheckedTable):
                 raise ValueError(f'has {server}_tls = "none", which is only for a server on this machine')
 
 
-class FurtherMailAccount(_MailLogin, kw_only=True):
+class FurtherMailAccount(_MailLogin, frozen=True, kw_only=True):
     """A mail account besides the first. Its password is in `mail_account.passwords`, by its name."""
 
     name: AccountName
@@ -99,7 +99,7 @@ class FurtherMailAccount(_MailLogin, kw_only=True):
     drafts_folder: ShortText = ""
 
 
-class MailAccountSettings(_MailLogin):
+class MailAccountSettings(_MailLogin, frozen=True):
     """The first account."""
 
     account_name: AccountName

@@ -9,7 +9,7 @@ from assistant.core.secret_text import SecretStr
 from assistant.settings.validators import ArchiveUrl, WebAddress
 
 
-class VoiceSettings(CheckedTable):
+class VoiceSettings(CheckedTable, frozen=True):
     url: WebAddress
     model: Annotated[str, Meta(max_length=200)]
     key: SecretStr
@@ -21,7 +21,7 @@ class VoiceSettings(CheckedTable):
     speech_usd: Annotated[float, Meta(ge=0, le=10)]
 
 
-class ReplicaSettings(CheckedTable):
+class ReplicaSettings(CheckedTable, frozen=True):
     url: SecretStr
     home_name: Annotated[
         str,
@@ -37,6 +37,6 @@ class ReplicaSettings(CheckedTable):
     file_megabytes: Annotated[int, Meta(ge=0, le=1024)]
 
 
-class NotifySettings(CheckedTable):
+class NotifySettings(CheckedTable, frozen=True):
     urls: SecretStr
     text: Literal["short", "full"]

@@ -46,11 +46,11 @@ ResetPolicyName = Literal["manual", "daily", "idle"]
 DEFAULT_MODEL_NAMES = {"anthropic": "claude-sonnet-5-5"}
 
 
-class HomeSettings(CheckedTable):
+class HomeSettings(CheckedTable, frozen=True):
     timezone: ZoneName
 
 
-class ModelSettings(CheckedTable):
+class ModelSettings(CheckedTable, frozen=True):
     provider: Literal["auto", "anthropic", "openai", "offline"]
     name: str
     base_url: WebAddress
@@ -63,7 +63,7 @@ class ModelSettings(CheckedTable):
     max_retry_wait_seconds: Annotated[float, Meta(ge=0, le=600)]
 
 
-class ContextSettings(CheckedTable):
+class ContextSettings(CheckedTable, frozen=True):
     max_context_tokens: ContextSize
     reserve_tokens: Annotated[int, Meta(ge=0, le=100_000)]
     emergency_threshold: Annotated[float, Meta(ge=0.60, le=0.95)]
@@ -75,7 +75,7 @@ class ContextSettings(CheckedTable):
     cache_lifetime: Literal["auto", "5m", "1h"]
 
 
-class CompactionSettings(CheckedTable):
+class CompactionSettings(CheckedTable, frozen=True):
     auto: bool
     economy: Literal["off", "balanced", "thrifty"]
     strategy: Literal["hybrid", "summary", "mask", "sliding_window", "deletion", "selective"]
@@ -95,14 +95,14 @@ class CompactionSettings(CheckedTable):
     recall_max_tokens: Annotated[int, Meta(ge=0, le=20_000)]
 
 
-class SleepSettings(CheckedTable):
+class SleepSettings(CheckedTable, frozen=True):
     at: Annotated[TimeOfDay, Meta(description='a time of day as in "03:30", or ""')]
     nap_minutes: Annotated[float, Meta(ge=0, le=1440)]
     max_usd: Annotated[float, Meta(ge=0, le=1_000_000)]
     imported_messages: Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
-class MemorySettings(CheckedTable):
+class MemorySettings(CheckedTable, frozen=True):
     store: Literal["local", "pgvector", "qdrant"]
     store_url: Annotated[str, Meta(max_length=2_000)]
     embedder: Literal["wordllama", "fastembed", "openai", "ollama"]
@@ -116,14 +116,14 @@ class MemorySettings(CheckedTable):
     recall_max_tokens: Annotated[int, Meta(ge=0, le=20_000)]
 
 
-class DelegationSettings(CheckedTable):
+class DelegationSettings(CheckedTable, frozen=True):
     max_helpers: Annotated[int, Meta(ge=1, le=16)]
     max_steps: Annotated[int, Meta(ge=1, le=100)]
     max_tokens: Annotated[int, Meta(ge=1000, le=2_000_000)]
     max_seconds: Annotated[float, Meta(ge=5, le=3600)]
 
 
-class ToolSettings(CheckedTable):
+class ToolSettings(CheckedTable, frozen=True):
     output_policy: Literal["tokens", "bytes", "none"]
     output_max_tokens: Annotated[int, Meta(ge=100, le=100_000)]
     output_max_bytes: Annotated[int, Meta(ge=400, le=10_000_000)]
@@ -138,14 +138,14 @@ class ToolSettings(CheckedTable):
     ]
 
 
-class TurnSettings(CheckedTable):
+class TurnSettings(CheckedTable, frozen=True):
     max_steps: Annotated[int, Meta(ge=1, le=200)]
     max_seconds: Annotated[float, Meta(ge=5, le=86_400)]
     on_message: Literal["wait", "steer"]
     overflow_retries: Annotated[int, Meta(ge=0, le=10)]
 
 
-class BudgetSettings(CheckedTable):
+class BudgetSettings(CheckedTable, frozen=True):
     daily_usd: Annotated[float, Meta(ge=0, le=1_000_000)]
     monthly_usd: Annotated[float, Meta(ge=0, le=1_000_000)]
     daily_tokens: Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
@@ -154,14 +154,14 @@ class BudgetSettings(CheckedTable):
     runaway_calls: Annotated[int, Meta(ge=2, le=1000)]
 
 
-class PeopleSettings(CheckedTable):
+class PeopleSettings(CheckedTable, frozen=True):
     unknown: Literal["pair", "tell", "ignore"]
     pairing_minutes: Annotated[float, Meta(ge=1, le=1440)]
     pairing_pending: Annotated[int, Meta(ge=1, le=100)]
     pairing_tries: Annotated[int, Meta(ge=1, le=100)]
 
 
-class RoleSettings(CheckedTable):
+class RoleSettings(CheckedTable, frozen=True):
     """What one role may do."""
 
     tools: Annotated[NameList, Meta(description="a list of tool names")]
@@ -173,11 +173,11 @@ class RoleSettings(CheckedTable):
         return RoleGrant(frozenset(self.tools), frozenset(self.commands), self.memory, self.budget_share)
 
 
-class RoomSettings(RoleSettings):
+class RoomSettings(RoleSettings, frozen=True):
     answers: Literal["addressed", "everything"]
 
 
-class ResetSettings(CheckedTable):
+class ResetSettings(CheckedTable, frozen=True):
     main: ResetPolicyName
     thread: ResetPolicyName
     guest: ResetPolicyName
@@ -188,32 +188,32 @@ class ResetSettings(CheckedTable):
     handover_max_tokens: Annotated[int, Meta(ge=0, le=20_000)]
 
 
-class ArchiveSettings(CheckedTable):
+class ArchiveSettings(CheckedTable, frozen=True):
     url: ArchiveUrl
     key: SecretStr
     timeout_seconds: Annotated[float, Meta(ge=1, le=3600)]
 
 
-class AgendaSettings(CheckedTable):
+class AgendaSettings(CheckedTable, frozen=True):
     quiet: HoursOfDay
     late_seconds: Annotated[float, Meta(ge=1, le=86_400)]
     catch_up: Literal["once", "all", "skip"]
     max_pending: Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
-class BriefSettings(CheckedTable):
+class BriefSettings(CheckedTable, frozen=True):
     morning: Annotated[TimeOfDay, Meta(description='a time of day as in "07:30", or ""')]
     evening: Annotated[TimeOfDay, Meta(description='a time of day as in "20:00", or ""')]
 
 
-class BackupSettings(CheckedTable):
+class BackupSettings(CheckedTable, frozen=True):
     at: Annotated[TimeOfDay, Meta(description='a time of day as in "05:00", or ""')]
     folder: AnyPath
     keep: Annotated[int, Meta(ge=1, le=1000)]
     workspace: bool
 
 
-class WebSettings(CheckedTable):
+class WebSettings(CheckedTable, frozen=True):
     port: Annotated[int, Meta(ge=0, le=65_535)]
     host: Annotated[
         str,
@@ -226,13 +226,13 @@ class WebSettings(CheckedTable):
     certificate_key: AnyPath
 
 
-class WebSearchSettings(CheckedTable):
+class WebSearchSettings(CheckedTable, frozen=True):
     provider: Literal["", "searxng", "brave", "tavily"]
     url: str
     key: SecretStr
 
 
-class RunCommandSettings(CheckedTable):
+class RunCommandSettings(CheckedTable, frozen=True):
     enabled: bool
     sandbox: Literal["bubblewrap", "none"]
     allow: Annotated[NameList, Meta(description='a list of commands as in ["git status", "ls *"]')]
@@ -242,28 +242,28 @@ class RunCommandSettings(CheckedTable):
     max_processes: Annotated[int, Meta(ge=1, le=10_000)]
 
 
-class TelemetrySettings(CheckedTable):
+class TelemetrySettings(CheckedTable, frozen=True):
     traces: Literal["off", "otlp"]
     endpoint: WebAddress
 
 
-class DaemonSettings(CheckedTable):
+class DaemonSettings(CheckedTable, frozen=True):
     drain_seconds: Annotated[float, Meta(ge=0, le=600)]
     watch_seconds: Annotated[float, Meta(ge=1, le=30)]
     watchdog_seconds: Annotated[float, Meta(ge=30, le=3600)]
 
 
-class LogSettings(CheckedTable):
+class LogSettings(CheckedTable, frozen=True):
     level: Literal["debug", "info", "warning", "error"]
 
 
-class FileSettings(CheckedTable):
+class FileSettings(CheckedTable, frozen=True):
     folders: Annotated[
         FolderList, Meta(description='a list of whole paths with different names, as in ["~/Documents"]')
     ]
 
 
-class SettingsValues(CheckedTable):
+class SettingsValues(CheckedTable, frozen=True):
     """All sections of the settings files."""
 
     home: HomeSettings
