@@ -12,10 +12,14 @@ from collections import deque
 
 
 class Pacer:
-    """Lets at most `at_once` coroutines go on in a round of the event loop, in the order in which they asked."""
+    """Lets at most `at_once` coroutines go on in a round of the event loop, in the order in which they asked, or where
+    it `alternates`, the one that asked first and the one that asked last in turns: then whoever comes behind hundreds
+    need not wait for them, and they go on half as fast."""
 
-    def __init__(self, at_once: int) -> None:
+    def __init__(self, at_once: int, *, alternates: bool = False) -> None:
         self._at_once = at_once
+        self._alternates = alternates
+        self._takes_last = False
         self._used = 0  # in this round
         self._waiting: deque[asyncio.Future[None]] = deque()
 
@@ -36,7 +40,8 @@ class Pacer:
     def _begin_round(self) -> None:
         self._used = 0
         while self._waiting and self._used < self._at_once:
-            released = self._waiting.popleft()
+            released = self._waiting.pop() if self._takes_last else self._waiting.popleft()
+            self._takes_last = self._alternates and not self._takes_last
             # A coroutine that was cancelled meanwhile uses nothing.
             if not released.done():
                 self._use_one()

@@ -4,7 +4,8 @@ once.
 To begin to serve a connection, read its request and call the application takes a millisecond or two and several rounds.
 If hundreds connect at the same moment, whoever comes last waits for all others. So connections are accepted at once,
 which is quick, and looked at: one that has already asked for the health is answered, and the others wait here, in their
-order. Over TLS nobody can tell who asks for what.
+order. Over TLS nobody can tell who asks for what: there the newest is begun in turns with the oldest, so that a health
+check is not behind the handshakes of all that connected before it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 # At most so many of each kind are begun per round: a client that has already sent its request is answered before enough
 # others arrive to displace it.
 _BEGUN_IN_A_ROUND = 8
+# A handshake takes a millisecond or two, in rounds that follow.
+_HANDSHAKES_IN_A_ROUND = 2
 # Where the process has no file left for another connection.
 _RETRY_SECONDS = 1.0
 
@@ -46,7 +49,9 @@ class Entrance:
         self._begin = begin
         self._health_app = health_app
         self._max_waiting = max_waiting
-        self._health, self._others = Pacer(_BEGUN_IN_A_ROUND), Pacer(_BEGUN_IN_A_ROUND)
+        self._health = Pacer(_BEGUN_IN_A_ROUND)
+        is_encrypted = health_app is None
+        self._others = Pacer(_HANDSHAKES_IN_A_ROUND if is_encrypted else _BEGUN_IN_A_ROUND, alternates=is_encrypted)
         self._waiting: set[socket.socket] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_accepting = False
