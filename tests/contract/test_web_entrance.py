@@ -89,7 +89,7 @@ async def test_f42_a_question_for_the_health_is_answered_before_the_hundred_that
             one.close()
 
 
-async def test_f42_over_tls_whoever_connects_behind_a_hundred_others_is_begun_before_most_of_them() -> None:
+async def test_f42_over_tls_whoever_connects_behind_a_hundred_of_another_address_is_begun_before_most_of_them() -> None:
     begun: list[int] = []
     last = asyncio.Event()
 
@@ -101,7 +101,8 @@ async def test_f42_over_tls_whoever_connects_behind_a_hundred_others_is_begun_be
 
     listening = await listen_tcp("127.0.0.1", 0)
     listening.listen(128)
-    clients = [socket.create_connection(listening.getsockname()) for _ in range(101)]
+    clients = [socket.create_connection(listening.getsockname()) for _ in range(100)]
+    clients.append(socket.create_connection(listening.getsockname(), source_address=("127.0.0.2", 0)))
     door = entrance.Entrance(listening, begin, None, 256)
     door.open()
     await last.wait()
