@@ -27,7 +27,7 @@ _ANSWERS_WITHIN = 60.0
 _SILENT_AT_MOST = 45.0
 _LARGEST_EVENT = 256 * 1024 * 1024
 _READ = "Nothing was sent or changed."
-_CHANGED = "Whether this is done when it goes on is not known: look before you repeat it."
+_CHANGED = "Whether this is done once it continues is not known: look before you repeat it."
 
 
 @asynccontextmanager
