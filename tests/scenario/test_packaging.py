@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from platformdirs import user_data_path
 import yaml
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
+from platformdirs import user_data_path
 
 from assistant import __version__
 from assistant.cli.main import assistant
