@@ -26,6 +26,7 @@ def read_attached(names: Sequence[str]) -> tuple[Media, ...]:
             raise UsageError(f"{name} {error}. Nothing was sent; `assistant add` takes larger files.") from None
         left -= len(data)
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        kind = "image" if mime.startswith("image/") else "file"
-        media.append(Media(kind, mime, Path(name).name, len(data), base64.b64encode(data).decode()))
+        in_base64 = base64.b64encode(data).decode()
+        is_image = mime.startswith("image/")
+        media.append(Media("image" if is_image else "file", mime, Path(name).name, len(data), in_base64))
     return tuple(media)

@@ -139,8 +139,8 @@ def _answer_from_attached(asked: str, request: Request, results: Sequence[str], 
         if said_in_file := answer_from_files(asked, result):
             return said_in_file
     step = next_step(request, results[searched:], replace(context, attached=()))
-    nothing = f"{'The file that you sent says' if len(files) == 1 else 'The files that you sent say'} nothing of that"
-    return f"{nothing}, as far as I can read. {step}" if searched and isinstance(step, str) else step
+    nothing = f"I found no answer in the {'file' if len(files) == 1 else 'files'} that you sent."
+    return f"{nothing} {step}" if searched and isinstance(step, str) else step
 
 
 def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep | str:
