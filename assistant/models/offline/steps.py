@@ -92,12 +92,15 @@ class StepContext:
     now: datetime | None = None  # local
     earlier: tuple[EarlierCall, ...] = ()  # of earlier turns
     has_files: bool = False  # of the person, which can be searched
+    attached: tuple[str, ...] = ()  # the paths of those that came with the message
     person: str = ""  # the name of the person, as the request has it
     knows_offer: bool = False  # it was told how to be reminded of a day
 
 
 def next_step(request: Request, results: Sequence[str], context: StepContext) -> ToolStep | str:
     """The next call for `request`, or its answer; `results` are those of the calls it has made so far, in order."""
+    if context.attached and (asked := question_of(request)):
+        return _answer_from_attached(asked, request, results, context)
     match request:
         case Say():
             return request.text
@@ -118,6 +121,26 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
             return _use_tool(request, results, context)
         case DoOrder():
             return _do(request, results, context)
+
+
+def question_of(request: Request) -> str:
+    """What is asked, in words that what was said may answer; "" where nothing is."""
+    plain = request.otherwise if isinstance(request, DoOrder) else request
+    return plain.text if isinstance(plain, Question) and plain.role == "user" else ""
+
+
+def _answer_from_attached(asked: str, request: Request, results: Sequence[str], context: StepContext) -> ToolStep | str:
+    """Who asks beside a file asks the file first, and whatever else there is where it says nothing of that."""
+    words, files = _words_to_search(asked), context.attached
+    searched = len(files) if words else 0
+    if len(results) < searched:
+        return search_files(words, files[len(results)])
+    for result in results[:searched]:
+        if said_in_file := answer_from_files(asked, result):
+            return said_in_file
+    step = next_step(request, results[searched:], replace(context, attached=()))
+    nothing = f"I found no answer in the {'file' if len(files) == 1 else 'files'} that you sent."
+    return f"{nothing} {step}" if searched and isinstance(step, str) else step
 
 
 def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep | str:
