@@ -238,8 +238,8 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("interval", rf"\b{_EVERY} (?:(?P<number>{N})\s?)?(?P<unit>{ANY_UNIT})\b"),
     (
         "fortnightly",
-        r"\b(?:once a fortnight|fortnightly|(?:every|each) fortnight|bi-?weekly|(?:vierzehn|14)-?ta(?:e)?glich\w*"
-        r"|(?:zwei|2)-?wochentlich\w*|alle vierzehn tage|(?:tous|toutes) les (?:quinze|15) jours|cada (?:quincena|quince dias)|quincenal\w*)\b",
+        r"\b(?:once a fortnight|fortnightly|(?:every|each) fortnight|bi-?weekly|(?:vierzehn|14)-?tae?g(?:ig|lich)\w*"
+        r"|(?:zwei|2)-?wochentlich\w*|im (?:14-tage|(?:zwei|2)-?wochen)-?(?:rhythmus|takt)|alle vierzehn tage|(?:tous|toutes) les (?:quinze|15) jours|cada (?:quincena|quince dias)|quincenal\w*)\b",
     ),
     (
         "interval",
