@@ -1,4 +1,4 @@
-"""Orders that offline mode once misread because of a single word or form, each with its siblings in English and German."""
+"""Orders that offline mode misread for a single word or form, each with its siblings in English and German."""
 
 from __future__ import annotations
 
