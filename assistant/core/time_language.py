@@ -150,8 +150,8 @@ LENGTH = (
 )
 SPOKEN_LENGTH = (
     r"(?:(?P<half>half (?:an )?hour|(?:einer? |eine |'?ner? )?halben? stunde|(?:une )?demie?-?\s?heure|media hora)"
-    r"|(?P<threequarters>three quarters of an hour|(?:einer? )?dreiviertel ?stunde|trois quarts d'heure|tres cuartos de hora)"
-    r"|(?P<quarter>(?:a )?quarter (?:of an )?hour|(?:einer? )?viertel ?stunde|un quart d'heure|(?:un )?cuarto de hora)"
+    r"|(?P<threequarters>three quarters of an hour|(?:(?:einer?|'?ner?) )?dreiviertel ?stunde|trois quarts d'heure|tres cuartos de hora)"
+    r"|(?P<quarter>(?:a )?quarter (?:of an )?hour|(?:(?:einer?|'?ner?) )?viertel ?stunde|un quart d'heure|(?:un )?cuarto de hora)"
     r"|(?P<seventyfive>an hour and a quarter|one and a quarter hours|(?:eineinviertel|funfviertel) stunden?|une heure et quart"
     r"|(?:una )?hora y cuarto)"
     r"|(?P<ninety>(?:an |one )?hour and a half|one and a half hours|(?:anderthalb|eineinhalb) stunden|une heure et demie|(?:una )?hora y media))"
