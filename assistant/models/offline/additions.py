@@ -76,6 +76,8 @@ _ANOTHER = lazy_regex(
 _RINGS_AT_END = lazy_regex(
     r"(?:^|(?<= ))(?:(?:to )?(?:go(?:es)? off|ring|sound)|klingel[nt]+|lautet|sonner?|suen[ea])[\s.!]*$"
 )
+# What stands before the day of a thing, and is no other thing: "the present, due the 22nd".
+_OF_DUE = frozenset(["due", "deadline", "fallig", "frist", "spatestens", "by"])
 _IS_PAST = "That time has passed, so nothing is set. Say one that is still to come: remind me to … tomorrow at 9."
 _AT_WHICH_HOURS = "At what times? Nothing is set yet. Say them: remind me every day at 9 and at 18 to …"
 _FOR_HOW_LONG = "For how long? Nothing is set yet. Say it with the time: set a timer for 10 minutes."
@@ -319,6 +321,7 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     words = times.words if due else text
     words = order_subject(words) if says("set_reminder", fold(text)) and not part.is_named else words
     things = quoted_items(text) or without_told(split_items(todo_items(words), freely=freely))
+    things = [thing for thing in things if not (due and fold(thing) in _OF_DUE)] or things
     if not all(things):
         raise OtherAnswer
     arguments: dict[str, object] = {"action": "add", "items": things, **({"list": name} if name else {})}

@@ -177,7 +177,7 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
         # What puts right what was just set, and is not understood, is no statement either.
         in_doubt |= not is_likely_told(request.text) and _may_put_right(request.text, step, context)
         in_doubt &= step.names_item or not only_tells_of_new(request.text)
-        if in_doubt and not isinstance(request.otherwise, Question):
+        if in_doubt and not isinstance(request.otherwise, Question | Say):
             return UNCLEAR_ORDER if commands(request.text) else MAYBE_AN_ORDER
         otherwise = request.otherwise
         if isinstance(otherwise, Note):
