@@ -48,7 +48,8 @@ SAME_AGAIN = lazy_regex(
     r"^(?:the )?same (?=tomorrow|on |at |for |next |every )"
     r"|\b(?:(?:the )?same (?:again|thing)(?: again)?|once more|one more time"
     r"|(?:noch ?(?:ein)?mal )?(?:das (?:gleiche|selbe)|dasselbe)(?: noch ?(?:ein)?mal)?"
-    r"|(?:encore )?(?:la m[eê]me chose|pareil)(?: encore)?|(?:otra vez )?lo mism(?:o|ito)(?: otra vez)?)\b",
+    r"|(?:encore )?(?:la m[eê]me chose|pareil|le m[eê]me rappel)(?: encore)?"
+    r"|(?:otra vez )?(?:lo mism(?:o|ito)|el mismo (?:recordatorio|aviso))(?: otra vez)?)\b",
     re.IGNORECASE,
 )
 # "Ich bin" is not the English order.

@@ -16,8 +16,8 @@ from assistant.core.time_readers import find_length
 from assistant.models.offline.changes import says_whole_list_done
 from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
 from assistant.models.offline.list_forms import heads_list, heads_todo, is_for_list, notes_quoted, puts_on_list
-from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
-from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
+from assistant.models.offline.lists import list_names, names_list, without_lists
+from assistant.models.offline.matching import ListedItem, count_hits, each_named, is_other_list, matching, subject_words
 from assistant.models.offline.mood import has_others_do, tells_without_subject
 from assistant.models.offline.order_signs import (
     INFINITIVE,
@@ -68,6 +68,10 @@ _MISTAKEN = lazy_regex(
     r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt"
     r"|trompe\w*|erreur"
     r"|goure\w*|equivo\w+|confund\w+|error)\b"
+)
+_HAS_IT = lazy_regex(
+    r"^(?:(?:ca y est|c'est bon|ok|bon|vale|bueno|ya|listo),? )?(?:j'ai|on a|nous avons|tengo|tenemos) "
+    r"(?:bien |deja |ya )?(?:(?:le|la|les|el|los|las) |l')\w"
 )
 _SHORT = 5
 _BY_SO_LONG = ("longer", "later_by", "earlier_by", "sooner")
@@ -203,7 +207,7 @@ def _intent_of_rest(it: _Sentence) -> str:
         or _BELONGS.search(it.folded) is not None
         or _INSTEAD.search(it.folded) is not None
     )
-    if belongs and not (it.times.pieces or asks) and _names_other_list(it.text, named):
+    if belongs and not (it.times.pieces or asks) and _names_other_list(it.text, named, it.waiting):
         return "relist"
     is_done = says("bare_done", it.folded) or (not it.times.pieces and _says_done(it.text, named))
     if named and not asks and is_done:
@@ -326,7 +330,10 @@ def _has_done(text: str, folded: str, named: Sequence[ListedItem], waiting: Sequ
     found = each_named(without_lists(text), waiting) or named
     words = content_words(text)
     only_these = len(words) <= sum(count_hits(words, item) for item in found) + 1
-    return bool(found) and says("perfect", folded) and only_these and all(item.kind == "todo" for item in found)
+    # "J'ai le lait" is of what is to be bought; "j'ai le dentiste" of no task.
+    has_it = _HAS_IT.match(folded) is not None and all(item.list for item in found)
+    is_done = says("perfect", folded) or has_it
+    return bool(found) and is_done and only_these and all(item.kind == "todo" for item in found)
 
 
 def _says_done(text: str, named: Sequence[ListedItem]) -> bool:
@@ -338,10 +345,11 @@ def _says_done(text: str, named: Sequence[ListedItem]) -> bool:
     return len(named) == 1 and bool(rest) and count_hits(rest, named[0]) == len(rest)
 
 
-def _names_other_list(text: str, named: Sequence[ListedItem]) -> bool:
+def _names_other_list(text: str, named: Sequence[ListedItem], waiting: Sequence[ListedItem]) -> bool:
     """Whether a sentence is about one to-do, and names a list on which that is not."""
-    lists = [name for name in list_names(text) if name]
-    return len(named) == 1 and named[0].kind == "todo" and any(not is_same_list(named[0].list, name) for name in lists)
+    lists, known = [name for name in list_names(text) if name], {item.list for item in waiting if item.list}
+    is_one = len(named) == 1 and named[0].kind == "todo"
+    return is_one and any(is_other_list(name, named[0].list, known) for name in lists)
 
 
 def _moves(
