@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from assistant.cli.link import LinkEvent, LinkLost
+from assistant.cli.silence import DEFAULT_PATIENCE, Patience, SilenceWatch, tell_nobody
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.imports import hidden_modules
 from assistant.core.records import InboxReceipt
@@ -24,25 +26,31 @@ _ANSWERS_WITHIN = 60.0
 # The daemon sends a sign of life into an event stream every 15 seconds.
 _SILENT_AT_MOST = 45.0
 _LARGEST_EVENT = 256 * 1024 * 1024
+_READ = "Nothing was sent or changed."
+_CHANGED = "Whether this is done when it goes on is not known: look before you repeat it."
 
 
 @asynccontextmanager
-async def open_socket_link(path: Path) -> AsyncIterator[SocketLink]:
-    """A link over the control socket at `path`; nothing is sent until it is used."""
+async def open_socket_link(
+    path: Path, tell: Callable[[str], None] = tell_nobody, patience: Patience = DEFAULT_PATIENCE
+) -> AsyncIterator[SocketLink]:
+    """A link over the control socket at `path`; nothing is sent until it is used. `tell` shows a line to whoever waits
+    for a process that does not answer."""
     with short_address(path) as address:
         # Nothing is encrypted over a socket, so that the authorities which the machine trusts need not be read.
         with hidden_modules("trio", "h2"):  # httpx would import them where they are installed; neither is used
             transport = httpx2.AsyncHTTPTransport(uds=address, verify=False)
         timeout = httpx2.Timeout(_ANSWERS_WITHIN)
         async with httpx2.AsyncClient(transport=transport, base_url="http://assistant/v1", timeout=timeout) as client:
-            yield SocketLink(client)
+            yield SocketLink(client, path.parent.parent, tell, patience)
 
 
 class SocketLink:
     """See `link.Link`."""
 
-    def __init__(self, client: httpx2.AsyncClient) -> None:
+    def __init__(self, client: httpx2.AsyncClient, home: Path, tell: Callable[[str], None], patience: Patience) -> None:
         self._client = client
+        self._silence = SilenceWatch(home, self._check_health, tell, patience)
 
     async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
         body = {"text": text, "external_id": external_id, "session": session}
@@ -104,15 +112,26 @@ class SocketLink:
         self, method: str, path: str, body: Mapping[str, Any] | None = None, within: float = _ANSWERS_WITHIN
     ) -> Mapping[str, Any]:
         self._require_open()
+        timeout = httpx2.Timeout(_ANSWERS_WITHIN, read=within)
+        asking = asyncio.ensure_future(self._client.request(method, path, json=body, timeout=timeout))
+        watching = asyncio.ensure_future(self._silence.wait_for_silence(_READ if method == "GET" else _CHANGED))
         try:
-            response = await self._client.request(
-                method, path, json=body, timeout=httpx2.Timeout(_ANSWERS_WITHIN, read=within)
-            )
+            await asyncio.wait((asking, watching), return_when=asyncio.FIRST_COMPLETED)
+            response = asking.result() if asking.done() else watching.result()
             await _checked(response)
         except httpx2.TransportError as error:
             raise LinkLost() from error
+        finally:
+            asking.cancel()
+            watching.cancel()
         answer: Mapping[str, Any] = response.json()
         return answer
+
+    async def _check_health(self) -> None:
+        try:
+            await self._client.get("http://assistant/healthz")
+        except httpx2.TransportError as error:
+            raise LinkLost() from error
 
 
 async def _checked(response: httpx2.Response) -> None:

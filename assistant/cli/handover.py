@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from assistant.cli.daemon_link import open_daemon_link, wait_for_daemon
 from assistant.cli.link import InProcessLink, Link, LinkEvent, LinkLost
 from assistant.cli.output import print_remark
+from assistant.cli.silence import tell_nobody
 from assistant.core.errors import HomeLocked
 from assistant.core.records import InboxReceipt
 from assistant.core.shutdown import service_manager_timeout
@@ -102,7 +103,7 @@ class HandoverLink:
             if not self._follows:
                 await self._serve_here()
             if not self._leaving.is_set() and await wait_for_daemon(self._settings.home):
-                async with open_daemon_link(self._settings.home) as link:
+                async with open_daemon_link(self._settings.home, tell_nobody) as link:
                     self._attach(link)
                     await self._wait_until_daemon_ends()
                     self._detach()

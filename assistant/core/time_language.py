@@ -62,7 +62,7 @@ _OTHER_SHORT = "mo|di|mi|do|fr|sa|so|lun|mer|mie|jeu|jue|ven|vie|sam|sab|dim|dom
 _FULL_DAY = "|".join(DAYS.values())
 DAY = (
     rf"(?:(?:{_FULL_DAY})(?!\w)|(?:(?<=\bon )|(?<=\bby )|(?<=every )|(?<=each )|(?<=next )|(?<=this )|(?<=and )|(?<=till ))"
-    rf"(?:{_ENGLISH_SHORT})(?!\w)|(?:{_ENGLISH_SHORT})(?= (?:at |\d|morning|evening|afternoon|night))"
+    rf"(?:{_ENGLISH_SHORT})(?!\w)|(?:{_ENGLISH_SHORT})(?= (?:at |\d|morning|evening|afternoon|night|next week))"
     rf"|(?:(?<=\bam )|(?<=\bbis )|(?<=jeden )|(?<=todo )|(?<=cada )|(?<=chaque )|(?<=pour )|(?<=\bel ))"
     rf"(?:{_OTHER_SHORT})(?![\w'])|(?<![-\w])(?<!\bto )(?:{_OTHER_SHORT})(?=: ))"
 )
@@ -142,10 +142,11 @@ _ORDINAL = "|".join(NTHS.values())
 
 # Durations: "1 h 30", "20 min", "two and a half hours"; and in idiomatic words.
 LENGTH = (
-    rf"(?P<dnumber>{N})(?P<andhalf2>einhalb| and a half|[.,]5|½)?\s?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
+    rf"(?P<dnumber>{N})(?P<andhalf2>einhalb| and a half|[.,]5|½)?[\s-]?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
     r"(?:\s?(?:min|mins|minutes?|minuten|minutos?)\b)?"
     rf"|\s(?:and|und|et|y) (?P<more2>{_WORDS})\s(?:min|mins|minutes?|minuten|minutos?)\b"
-    r"|(?P<andhalf> and a half| y media| et demie))?"
+    r"|(?P<andhalf> and a half| y media| et demie)"
+    r"|\s(?P<more3>five|ten|fifteen|twenty|thirty|forty|fifty|funf|zehn|funfzehn|zwanzig|drei(?:ß|ss)ig|vierzig|funfzig)(?=$|[.,!?]))?"
 )
 SPOKEN_LENGTH = (
     r"(?:(?P<half>half (?:an )?hour|(?:einer? |eine |'?ner? )?halben? stunde|(?:une )?demie?-?\s?heure|media hora)"
@@ -237,7 +238,8 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("interval", rf"\b{_EVERY} (?:(?P<number>{N})\s?)?(?P<unit>{ANY_UNIT})\b"),
     (
         "fortnightly",
-        r"\b(?:once a fortnight|fortnightly|every fortnight|(?:vier|14-)zehntaglich|tous les quinze jours|cada quincena|quincenal\w*)\b",
+        r"\b(?:once a fortnight|fortnightly|(?:every|each) fortnight|bi-?weekly|(?:vierzehn|14)-?ta(?:e)?glich\w*"
+        r"|(?:zwei|2)-?wochentlich\w*|alle vierzehn tage|(?:tous|toutes) les (?:quinze|15) jours|cada (?:quincena|quince dias)|quincenal\w*)\b",
     ),
     (
         "interval",
@@ -250,7 +252,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # durations
     (
         "before",
-        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag (?:davor|vor)|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
+        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag (?:davor|vor)|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor|vor(?! \d))|vorabend(?: vor)?))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
     ),
     ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici|de aqui a) {SPOKEN_LENGTH}\b"),
     (
@@ -333,7 +335,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("holiday", rf"\b(?:on|at|an|am|zu|a|au|en|le jour de|el dia de) (?:la |le |el )?(?:{HOLIDAY})\b"),
     (
         "month_end",
-        rf"\b(?:by |at |on |am |bis |zum |le |el |a |para |pour )?(?:the |el |la )?(?:last day of|end of|letzten? tag (?:im|des)|ende|dernier jour (?:de |d')|fin (?:de |d')?|ultimo dia de|final(?:es)? de)\s?(?P<month5>{MONTH})\b(?! \d)",
+        rf"\b(?:by |at |on |am |bis |zum |le |el |a |para |pour )?(?:the |el |la )?(?:last day of|end of|letzten? tag (?:im|des)|ende|dernier jour (?:de |d')|fin (?:de |d')?|ultimo dia de|final(?:es)? de)\s?(?P<month5>{MONTH})\b(?! \d)|\b(?:am |bis |zum )?(?:dem )?letzten (?P<month6>{MONTH})tag\b",
     ),
     (
         "date",

@@ -212,7 +212,7 @@ _SHORT_UNITS = {"s": "seconds", "m": "min", "d": "days", "w": "weeks"}
 _SHORT_TIMER = lazy_regex(r"\b(\d{1,3}) ?([sm])(?= timer\b)", re.IGNORECASE)
 _HALF_HOUR = lazy_regex(r"\b(half an?|halben?|ne halbe|demi[- ]?) (?:hr|std)\b\.?", re.IGNORECASE)
 # "13 pm" is one o'clock, said twice.
-_AFTERNOON_TWICE = lazy_regex(r"\b(1[3-9]|2[0-3])((?:[:.][0-5]\d)?) ?pm\b", re.IGNORECASE)
+_AFTERNOON_TWICE = lazy_regex(r"(?<![\d:.])\b(1[3-9]|2[0-3])((?:[:.][0-5]\d)?) ?pm\b", re.IGNORECASE)
 # "Jeudi 19 aussi" is one day.
 _DAY_AND_DATE = lazy_regex(
     r"\b(?:(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|(lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado"

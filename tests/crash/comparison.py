@@ -20,6 +20,11 @@ _NUMBERS = re.compile(r"\d[\d,]*")
 
 def look(home: Path) -> Snapshot:
     """Everything a home holds and everything the world saw."""
+    with pictures.each_opened_once():
+        return _look(home)
+
+
+def _look(home: Path) -> Snapshot:
     witness = EffectLog(home)
     stores = Stores(settings_of(home), BEGUN)
     try:

@@ -37,7 +37,8 @@ from random import Random
 from tests.crash import homes
 from tests.crash.points import Point, RecordedCalls, all_points
 from tests.crash.power import Content, HomeFiles, SimulatedDisk
-from tests.crash.strace import SystemCall, torn_offset
+from tests.crash.replay import left_by_torn_write
+from tests.crash.strace import SystemCall
 
 _MAGIC = b"SQLite format 3\0"
 _SIDES = ("-wal", "-journal")
@@ -91,7 +92,7 @@ def keys_of_points(calls: RecordedCalls, home: Path, prepared: Path) -> dict[Poi
 
 def _broken_calls(calls: RecordedCalls, points: Sequence[Point]) -> dict[Point, SystemCall]:
     """The call that each point breaks; a power cut breaks none."""
-    own, at_home, apart = (_first_of_each(found) for found in (calls.own, calls.own_at_home, calls.apart))
+    own, at_home, apart = (first_of_each(found) for found in (calls.own, calls.own_at_home, calls.apart))
     return {
         point: (apart if point.apart else at_home if point.fails else own)[point.name, point.number]
         for point in points
@@ -99,7 +100,7 @@ def _broken_calls(calls: RecordedCalls, points: Sequence[Point]) -> dict[Point, 
     }
 
 
-def _first_of_each(calls: Sequence[SystemCall]) -> dict[tuple[str, int], SystemCall]:
+def first_of_each(calls: Sequence[SystemCall]) -> dict[tuple[str, int], SystemCall]:
     """By name and number; of two threads' the first, which is the one that is broken."""
     found: dict[tuple[str, int], SystemCall] = {}
     for call in calls:
@@ -139,26 +140,13 @@ class _Worlds:
                     now = disk.now()
                     self.before[call.order] = f"{recovered.digest(now)} {outside}"
                     if (point := torn.get(call.order)) is not None:
-                        self.after_torn_write[point] = f"{recovered.digest(_torn(now, there))} {outside}"
+                        self.after_torn_write[point] = f"{recovered.digest(left_by_torn_write(disk, there))} {outside}"
                     for point in cuts.get(ordinal, ()):
                         self.after_power_cut[point] = f"{recovered.digest(disk.left(point.number))} {outside}"
                 disk.see(there)
                 beside += call.order in apart
                 if call.name == "write" and home not in call.paths[-1].parents:
                     seen.update(call.data)
-
-
-def _torn(now: HomeFiles, call: SystemCall) -> HomeFiles:
-    """With the first half of the write in its file."""
-    path = call.paths[-1]
-    if path not in now.files:
-        return now
-    content = now.files[path]
-    data, half = bytearray(content.data), call.data[: len(call.data) // 2]
-    offset = torn_offset(call, len(data))
-    data.extend(bytes(max(0, offset - len(data))))
-    data[offset : offset + len(half)] = half
-    return HomeFiles(now.directories, {**now.files, path: Content(content.mode, data)})
 
 
 class RecoveredHomes:

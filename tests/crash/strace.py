@@ -107,16 +107,25 @@ def end(tracer: subprocess.Popen[str]) -> None:
 
 
 def calls(output: Path, under: Sequence[Path], besides: Sequence[Path] = ()) -> list[SystemCall]:
-    """The traced calls on files that lie in or are one of `under`, and not of `besides`, in order, numbered as `-P`
-    with all of their paths would count them."""
+    """The traced calls that `select` selects."""
+    return select(read(output), under, besides)
+
+
+def read(output: Path) -> list[SystemCall]:
+    """All traced calls in order, without numbers."""
+    lines = _whole_lines(output.read_text(encoding="ascii").splitlines())
+    return [replace(call, order=order) for order, line in enumerate(lines) if (call := _parsed(line)) is not None]
+
+
+def select(traced: Iterable[SystemCall], under: Sequence[Path], besides: Sequence[Path] = ()) -> list[SystemCall]:
+    """The calls on files that lie in or are one of `under`, and not of `besides`, in order, numbered as `-P` with all
+    of their paths would count them."""
     found: list[SystemCall] = []
     counts: Counter[tuple[int, str]] = Counter()
-    for order, line in enumerate(_whole_lines(output.read_text(encoding="ascii").splitlines())):
-        call = _parsed(line)
-        if call is None or not any(_within(path, under) and not _within(path, besides) for path in call.paths):
-            continue
-        counts[call.thread, call.name] += 1
-        found.append(replace(call, number=counts[call.thread, call.name], order=order))
+    for call in traced:
+        if any(_within(path, under) and not _within(path, besides) for path in call.paths):
+            counts[call.thread, call.name] += 1
+            found.append(replace(call, number=counts[call.thread, call.name]))
     return found
 
 
@@ -142,7 +151,7 @@ def paths_of(found: Iterable[SystemCall], under: Sequence[Path]) -> list[Path]:
 
 
 def _within(path: Path, under: Sequence[Path]) -> bool:
-    return any(path == top or top in path.parents for top in under)
+    return any(path.is_relative_to(top) for top in under)
 
 
 def _whole_lines(lines: Iterable[str]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from tests.support.command_line import run_assistant, run_daemon, run_in_process
 from tests.support.running_app import LiveApp, run_app
 
 WILL_NOT_COME = "Reminders come only while the assistant runs"
+WILL_NOT_RUN = "Schedules run only while the assistant runs"
 WAITS = f"and nothing will run the assistant then. {advise_to_stay()}"
 
 
@@ -36,16 +37,18 @@ def enable_service(config: Path, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "will_not"),
     [
-        ("remind", "call mum", "--at", "tomorrow at 9"),
-        ("schedule", "add", "news", "What is new?", "--every", "day at 9"),
+        (("remind", "call mum", "--at", "tomorrow at 9"), WILL_NOT_COME),
+        (("schedule", "add", "news", "What is new?", "--every", "day at 9"), WILL_NOT_RUN),
     ],
 )
-def test_who_sets_something_that_nothing_will_run_for_is_told_so(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_who_sets_something_that_nothing_will_run_for_is_told_so(
+    tmp_path: Path, words: tuple[str, ...], will_not: str
+) -> None:
     done = run_in_process(tmp_path / "home", *words)
     assert done.returncode == 0
-    assert done.err.startswith(WILL_NOT_COME) and advise_to_stay() in done.err
+    assert done.err.startswith(will_not) and advise_to_stay() in done.err
     assert run_in_process(tmp_path / "home", "remind", "x", "--at", "tomorrow", "--json").out.count(WILL_NOT_COME) == 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import fields
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ from assistant.cli.logging_setup import log_to_file
 from assistant.cli.open_link import LocalLinkFactory, ProcessTerminated, open_link, run_with_signals
 from assistant.cli.output import json_option, print_json, print_markdown, print_remark, require_utf8
 from assistant.cli.prompts import read_all_stdin, read_stdin_lines
+from assistant.cli.silence import DaemonSilent
 from assistant.commands.argv import (
     LEAVE_COMMANDS,
     command_name,
@@ -116,7 +117,7 @@ async def one_question(settings: Settings, text: str, session: str, json_out: bo
         text = f"/{text.strip()}"
     external_id = new_external_id()
     for _ in range(_TRIES):
-        with contextlib.suppress(LinkLost):
+        with suppress_lost_link():
             # Whoever asks one thing leaves before anything that is loaded now could serve them.
             async with open_link(settings, partial(serve_in_process, warms=False)) as link:
                 before = await read_unattended(link)
@@ -153,9 +154,20 @@ async def remark_new_conversation(link: Link, session: str) -> None:
 
 async def read_unattended(link: Link) -> str:
     """`Link.unattended`, also of a link that is lost."""
-    with contextlib.suppress(LinkLost):
+    with suppress_lost_link():
         return await link.unattended()
     return ""
+
+
+@contextlib.contextmanager
+def suppress_lost_link() -> Iterator[None]:
+    """Suppress `LinkLost`, but not that the other end is there and does not answer: it would not answer again."""
+    try:
+        yield
+    except DaemonSilent:
+        raise
+    except LinkLost:
+        pass
 
 
 def print_unattended(note: str, before: str = "", printer: Printer | None = None) -> None:

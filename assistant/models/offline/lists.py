@@ -374,6 +374,8 @@ def _without_order(clause: str) -> str:
     """A clause without the verb that orders; "" where nothing else is in it."""
     clause = " ".join(_DUE.sub(" ", clause).split())
     orders = read_cues()
+    if any(fold(clause) in names for names in orders.groceries.values()):
+        return clause  # "Mais" is no conjunction there
     for _ in range(2):
         clause = _CONTENTS.sub("", clause)
         for name in ("verb", "need"):
