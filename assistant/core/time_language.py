@@ -228,7 +228,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         rf"\b(?:{_EVERY}|on|les|los) (?:(?P<step>other|second|zweiten?|\d{{1,2}}(?:\.|nd|rd|th)?) )?(?P<days>{DAY_LIST})",
     ),
     # "le mardi et le jeudi", which with one day alone may be the next one
-    ("weekly", rf"\b(?P<step>(?!x)x)?(?P<days>le {DAY}(?:(?:,| et|, et) le {DAY})+)(?= (?:a|vers|des) \d)"),
+    ("weekly", rf"\b(?P<step>(?!x)x)?(?P<days>le {DAY}(?:(?:,| et|, et) le {DAY})+)(?= (?:(?:a|vers|des) )?\d)"),
     ("weekly", rf"\b(?P<step>(?!x)x)?(?P<days>(?:{DAY}{AND})*(?:{_PLURAL_DAY})(?:{AND}{DAY})*)(?!\w)"),
     (
         "weekly",
