@@ -7,8 +7,9 @@ import re
 import pytest
 
 from sleep.rules.pattern_files import DATA_FILES, read_classifier, read_patterns
+from sleep.rules.required_words import required_pieces, split_by_commonness
 from sleep.rules.sentence_cache import forget_sentences
-from sleep.rules.word_index import indexed, indexed_search, required_pieces, split_by_commonness
+from sleep.rules.word_index import indexed, indexed_search
 from tests.support.month_texts import month_texts
 
 PATTERN_FILES = sorted(path.stem for path in DATA_FILES.glob("*.toml") if path.stem != "words")
