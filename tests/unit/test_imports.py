@@ -111,7 +111,8 @@ def test_a_start_loads_nothing_that_it_may_not_need(command: str) -> None:
 
 
 def test_a_first_answer_loads_no_more_modules_than_it_did(tmp_path: Path) -> None:
-    """Each takes a quarter of a millisecond, and a person waits. With Python 3.11 it is 714."""
+    """Each takes a quarter of a millisecond, and a person waits. Of the libraries, a slow machine loads the schedule's
+    meanwhile, which is begun after a second."""
     ran = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "assistant.cli.main", "chat", "-m", "hi"],
         env={**os.environ, "ASSISTANT_HOME": str(tmp_path), "ASSISTANT_MODEL__PROVIDER": "offline"},
@@ -121,7 +122,9 @@ def test_a_first_answer_loads_no_more_modules_than_it_did(tmp_path: Path) -> Non
     )
     loaded = re.findall(r"^import time: +\d+ \| +\d+ \| +(\S+)$", ran.stderr, re.MULTILINE)
     assert "Hello" in ran.stdout and "assistant.wire.app" in loaded
-    assert {"pydantic", "annotated_types", "rich", "structlog"}.isdisjoint(loaded) and len(loaded) <= 725
+    assert {"pydantic", "annotated_types", "rich", "fastapi"}.isdisjoint(loaded)
+    ours = [name for name in loaded if name.partition(".")[0] in ("assistant", "sleep", "tools")]
+    assert len(ours) <= 485
 
 
 @pytest.mark.parametrize(("adapter", "sdk", "most"), [("anthropic", "anthropic", 100), ("openai", "openai", 400)])
