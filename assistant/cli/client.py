@@ -16,6 +16,7 @@ from assistant.cli.link import LinkEvent, LinkLost
 from assistant.cli.silence import DEFAULT_PATIENCE, Patience, SilenceWatch, tell_nobody
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.imports import hidden_modules
+from assistant.core.messages import Media
 from assistant.core.records import InboxReceipt
 from assistant.service.home_lock import short_address
 
@@ -54,8 +55,11 @@ class SocketLink:
         self._client = client
         self._silence = silence
 
-    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
-        body = {"text": text, "external_id": external_id, "session": session}
+    async def send_message(
+        self, text: str, external_id: str, session: str, media: Sequence[Media] = ()
+    ) -> InboxReceipt:
+        files = [{"mime": medium.mime, "name": medium.name, "data": medium.data} for medium in media]
+        body = {"text": text, "external_id": external_id, "session": session, "media": files}
         answer = await self._ask("POST", "/messages", body)
         return InboxReceipt(answer["inbox_id"], answer["message_id"], answer["duplicate"])
 

@@ -136,7 +136,7 @@ class NoticeKind(Enum):
     )
 
     VOICE_NOT_HEARD = NoticeForm(
-        "I could not turn your voice message into text. {reason} The recording is kept; send another, or type it.",
+        "I could not turn your voice message into text. {reason} The recording is kept; {advice}.",
         "It was not heard",
         once="a message",
     )
@@ -165,8 +165,8 @@ class NoticeKind(Enum):
         once="a day or month, and amount",
     )
     CAP_REACHED = NoticeForm(
-        "The {cap} budget {state}. Nothing is lost. {consequence}; offline mode answers where it is a "
-        "fallback. {raise_it} `/usage` shows what was spent.",
+        "The {cap} budget {state}. Nothing is lost. {consequence}; offline mode answers then where it is a "
+        "fallback, and sleep and naps work by rules. {raise_it} `/usage` shows what was spent.",
         "A call was refused because of a budget, other than for an answer to you, which says so itself",
         place="recent",
         once="a day or month, and amount",

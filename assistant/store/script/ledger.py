@@ -59,8 +59,8 @@ _read_spend = class_row(PeriodSpend)
 class _CallRefused(BudgetExceeded):
     """The budget, or the share of it for guests, rooms or background work, is used up."""
 
-    def __init__(self, text: str, notice: BudgetNotice) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, notice: BudgetNotice, remedy: str = "") -> None:
+        super().__init__(text, remedy)
         self.notice = notice
 
 
@@ -219,15 +219,13 @@ class Ledger:
         periods, role = find_periods(now, self._zone), _role_of_call(call.session)
         amount = f"{cost.tokens:,} tokens" if call.usd is None else format_usd(cost.usd)
         if cap := first_exceeded_cap(self._caps(periods), cost.usd, cost.unpriced_tokens):
-            text = _refusal_text(f"The {cap.name} budget", cap, cap.setting, role, amount)
-            raise _CallRefused(text, CapNotice("reached", cap))
+            raise _refused(f"The {cap.name} budget", CapNotice("reached", cap), cap.setting, role, amount)
         if role != "owner":
             self._check_share(cost, role, periods)
         background = self._caps(periods, background=True) if call.purpose in BACKGROUND_PURPOSES else []
         if cap := first_exceeded_cap(background, cost.usd, cost.unpriced_tokens):
             part = f"The part of the {cap.name} budget that work in the background may use"
-            text = _refusal_text(part, cap, "background_share", role, amount)
-            raise _CallRefused(text, CapNotice("background", cap))
+            raise _refused(part, CapNotice("background", cap), "background_share", role, amount)
 
     def _check_share(self, cost: PeriodSpend, role: str, periods: Mapping[str, str]) -> None:
         share = self._permissions.budget_share(role)
@@ -349,10 +347,10 @@ def _role_of_call(session: str | None) -> str:
     return "owner" if session is None else session_role(session)
 
 
-def _refusal_text(part: str, cap: CapUsage, setting: str, role: str, cost: str) -> str:
+def _refused(part: str, notice: CapNotice, setting: str, role: str, cost: str) -> _CallRefused:
+    cap = notice.cap
     if role != "owner":
-        return f"{part} is used up. Your message is kept; ask again {_NEXT[cap.unit]}."
-    return (
-        f"{part} {cap.state}, and this call may cost {cost}. Your message is kept; raise `budget.{setting}`, or wait "
-        f"for the next {cap.unit}, then type `/retry`."
-    )
+        return _CallRefused(f"{part} is used up. Your message is kept; ask again {_NEXT[cap.unit]}.", notice)
+    remedy = f"raise the budget with `assistant config set budget.{setting} NUMBER`, or wait for the next {cap.unit}"
+    text = f"{part} {cap.state}, and this call may cost {cost}. Your message is kept; {remedy}, then type `/retry`."
+    return _CallRefused(text, notice, remedy)
