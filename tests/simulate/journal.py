@@ -29,6 +29,8 @@ class LifeJournal:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        # At the beginning: another may be checked out while years are lived.
+        self._commit = checked_out_commit()
         self._lives: dict[tuple[int, int], LivedLife] = {}
         for line in path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else ():
             # A run that was killed may leave half a line at the end.
@@ -43,7 +45,7 @@ class LifeJournal:
         return life is not None and life.held
 
     def add(self, seed: int, days: int, held: bool, text: str, seconds: float) -> None:
-        life = LivedLife(seed, days, held, text, round(seconds), checked_out_commit())
+        life = LivedLife(seed, days, held, text, round(seconds), self._commit)
         self._note(life)
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)

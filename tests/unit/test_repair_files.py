@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import resource
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from assistant.core.errors import StoreError
 from assistant.store.home.repair_files import finish_interrupted_repair, made_databases, put_in_place
+from assistant.store.verify.salvage import _opened_copy
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
@@ -42,3 +45,16 @@ def test_nothing_is_put_in_place_by_a_repair_that_was_cut_off_before_it_said_whe
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
     assert not finish_interrupted_repair(home)
     assert (home / "script.db").read_bytes() == b"damaged"
+
+
+def test_a_copy_for_repair_that_cannot_be_removed_does_not_end_the_repair(tmp_path: Path) -> None:
+    """The folder of the repair goes with it in the end; before, this was a traceback."""
+    damaged, copy = tmp_path / "script.db", tmp_path / "made"
+    with closing(sqlite3.connect(damaged)) as connection:
+        connection.execute("CREATE TABLE notes (text TEXT)")
+    with _opened_copy(damaged, copy, damaged) as opened:
+        assert opened is not None and opened.execute("SELECT count(*) FROM notes").fetchone() == (0,)
+        (tmp_path / "made-wal").mkdir()  # nothing removes a directory as a file
+    assert not copy.exists()
+    with pytest.raises(StoreError, match="cannot be copied for repair"), _opened_copy(damaged, copy, damaged):
+        pass

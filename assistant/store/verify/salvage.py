@@ -11,7 +11,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import field
 from datetime import datetime
 from pathlib import Path
@@ -129,12 +129,16 @@ def _table_names(database: Database) -> list[str]:
 
 @contextmanager
 def _opened_copy(damaged: Path, at: Path, healthy: Path) -> Iterator[sqlite3.Connection | None]:
-    """Open a copy of a damaged database as well as possible; None if nothing is readable."""
+    """Open a copy of a damaged database as well as possible; None if nothing is readable. A copy that cannot be removed
+    is removed with the folder of the repair."""
     if not damaged.is_file() or damaged.stat().st_size < _HEADER:
         yield None
         return
+    copied = [at.with_name(f"{at.name}{part}") for part in ("", "-wal", "-shm")]
     try:
         try:
+            for path in copied:
+                path.unlink(missing_ok=True)
             shutil.copyfile(damaged, at)
             wal = damaged.with_name(f"{damaged.name}-wal")
             if wal.is_file():
@@ -149,8 +153,9 @@ def _opened_copy(damaged: Path, at: Path, healthy: Path) -> Iterator[sqlite3.Con
             connection.execute("PRAGMA writable_schema = ON")
             yield connection
     finally:
-        for part in ("", "-wal", "-shm"):
-            at.with_name(f"{at.name}{part}").unlink(missing_ok=True)
+        for path in copied:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 def _mend_header(path: Path, healthy: Path) -> None:
