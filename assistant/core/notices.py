@@ -241,13 +241,15 @@ class NoticeKind(Enum):
     )
     CLOCK_AHEAD = NoticeForm(
         "The clock of this machine jumped {by} ahead, from {time} to {shown}, and stayed there, so I go by it. What "
-        "was due in between comes now. If it is wrong, set it right: I then plan reminders and schedules again.",
+        "was due in between comes now, and what was spent today and this month stays counted. If it is wrong, set it "
+        "right: I then plan reminders and schedules again.",
         "The clock jumped ahead and has stayed so for five minutes",
         place="recent",
         once="a jump",
     )
     CLOCK_BACK = NoticeForm(
-        "The clock of this machine was set back by {by}, from {time} to {shown}, and I go by it. {planned}",
+        "The clock of this machine was set back by {by}, from {time} to {shown}, and I go by it. What was spent "
+        "today and this month stays counted. {planned}",
         "The clock was set back, and has stayed so for five minutes or across a restart",
         place="recent",
         once="a jump",

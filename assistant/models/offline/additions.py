@@ -76,6 +76,8 @@ _ANOTHER = lazy_regex(
 _RINGS_AT_END = lazy_regex(
     r"(?:^|(?<= ))(?:(?:to )?(?:go(?:es)? off|ring|sound)|klingel[nt]+|lautet|sonner?|suen[ea])[\s.!]*$"
 )
+# What stands before the day of a thing, and is no other thing: "the present, due the 22nd".
+_OF_DUE = frozenset(["due", "deadline", "fallig", "frist", "spatestens", "by"])
 _IS_PAST = "That time has passed, so nothing is set. Say one that is still to come: remind me to … tomorrow at 9."
 _AT_WHICH_HOURS = "At what times? Nothing is set yet. Say them: remind me every day at 9 and at 18 to …"
 _FOR_HOW_LONG = "For how long? Nothing is set yet. Say it with the time: set a timer for 10 minutes."
@@ -84,6 +86,8 @@ _FOR_WHEN = "For when? Nothing is set yet. Say it with the time: set an alarm fo
 
 def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """What has no time, or where no reminder can be set, goes on the to-do list, with a word that it will not ring."""
+    if _only_later(text):
+        return (yield from move(text, items, context))
     if (again := _again(text, items, context)) is not None:
         return (yield from call_tool("set_reminder", **again))
     if says("keeps_only", fold(text)) and _names_repeating(text, items, context):
@@ -117,6 +121,13 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
             result = yield from call_tool("manage_todo_list", action="add", items=[item])
             answers.append(f"{describe_todos(result)}\n\n{_ON_THE_LIST}")
     return "\n".join(answers)
+
+
+def _only_later(text: str) -> bool:
+    """Whether what came is to come again in a while, and nothing is named: "vuelve a avisarme en media hora"."""
+    pieces, folded = find_times(text).pieces, fold(text)
+    only_so_long = bool(pieces) and all(piece.kind == "delta" and piece.minutes for piece in pieces)
+    return only_so_long and says("again", folded) and not says("more", folded) and not content_words(text)
 
 
 def _when(phrase: str, now: datetime | None, *, wakes: bool) -> dict[str, str]:
@@ -319,6 +330,7 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     words = times.words if due else text
     words = order_subject(words) if says("set_reminder", fold(text)) and not part.is_named else words
     things = quoted_items(text) or without_told(split_items(todo_items(words), freely=freely))
+    things = [thing for thing in things if not (due and fold(thing) in _OF_DUE)] or things
     if not all(things):
         raise OtherAnswer
     arguments: dict[str, object] = {"action": "add", "items": things, **({"list": name} if name else {})}

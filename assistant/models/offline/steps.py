@@ -22,10 +22,11 @@ from assistant.core.quoting import (
 )
 from assistant.core.text import pluralize, shorten
 from assistant.models.offline.carry_out import MAYBE_AN_ORDER, UNCLEAR_ORDER, NoOrder, run_look_up, run_plan
-from assistant.models.offline.cues import fold, says_any
+from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.file_answers import answer_from_files, search_files
 from assistant.models.offline.matching import subject_words
 from assistant.models.offline.order_signs import commands, is_likely_told, may_be_request, tells_need
+from assistant.models.offline.order_spelling import spell_order
 from assistant.models.offline.own_name import NAME_WORDS, asks_own_name, newest_name
 from assistant.models.offline.parse import as_question, is_statement, note_of
 from assistant.models.offline.plain_forms import only_tells_of_new
@@ -177,7 +178,7 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
         # What puts right what was just set, and is not understood, is no statement either.
         in_doubt |= not is_likely_told(request.text) and _may_put_right(request.text, step, context)
         in_doubt &= step.names_item or not only_tells_of_new(request.text)
-        if in_doubt and not isinstance(request.otherwise, Question):
+        if in_doubt and not isinstance(request.otherwise, Question | Say):
             return UNCLEAR_ORDER if commands(request.text) else MAYBE_AN_ORDER
         otherwise = request.otherwise
         if isinstance(otherwise, Note):
@@ -254,7 +255,8 @@ def _answer(question: Question, results: Sequence[str], context: StepContext) ->
                 return search_files(words)
             if said_in_file := answer_from_files(question.text, read[0]):
                 return said_in_file
-    if not ranked.answers and "?" not in question.text and commands(question.text):
+    asks = "?" in question.text or says("asks", fold(spell_order(question.text)))  # "ki a le double"
+    if not ranked.answers and not asks and commands(question.text):
         return UNCLEAR_ORDER
     said = _say_answers(question, ranked) if ranked.answers else _say_nothing_found(ranked, can_search=can_search)
     return _with_failure(said, results)
