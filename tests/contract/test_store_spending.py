@@ -16,6 +16,7 @@ import pytest
 from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked, StoreError
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, CallPurpose, ModelCall
+from assistant.core.notices import NoticeKind
 from assistant.settings.sections import BudgetSettings
 from assistant.spending.notices import budget_problems, render_notice
 from assistant.store.database import Database
@@ -186,6 +187,16 @@ def test_a_cap_that_refused_a_large_call_is_no_problem_once_a_call_was_made_agai
         assert budget_problems(ledger.budget_status(NOW), OSLO) == [problem.replace("$6.00", f"${_used(ledger)}")]
     spend(ledger, 1.0)
     assert budget_problems(ledger.budget_status(NOW), OSLO) == []
+
+
+def test_what_nights_and_naps_do_over_the_budget_is_told_once_where_the_person_wrote_last(db: Database) -> None:
+    ledger = ledger_of(db, daily_usd=0.004)
+    for purpose in ("extraction", "summary", "extraction"):
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(call(purpose, usd=5.0), NOW)
+    (notice,) = told(db)
+    assert "sleep and naps work by rules" in notice and "`assistant config set budget.daily_usd NUMBER`" in notice
+    assert NoticeKind.CAP_REACHED.form.place == "recent"
 
 
 def test_a_refused_answer_to_the_owner_says_why_itself_and_no_notice_says_it_again(db: Database) -> None:
