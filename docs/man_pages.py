@@ -10,11 +10,12 @@ import click
 _FILES = """\
 .SH FILES
 .TP
-.I ~/.local/share/nocturne
-The data folder: messages, memories, files, backups. Another one: the variable ASSISTANT_HOME.
+.I ~/.local/share/assistant
+The data folder: messages, memories, files, backups; on macOS ~/Library/Application Support/assistant. Another one: the
+variable ASSISTANT_HOME.
 .TP
 .I config.toml
-In the data folder: your settings. `assistant config list` shows all, with their defaults.
+In the data folder: your settings. `assistant config show` shows all, with their defaults.
 """
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.catch_up import LatenessPolicy
 from assistant.core.calendar import format_moment
 from assistant.core.dataclass import dataclass
+from assistant.core.jobs import JobKind
 from assistant.core.quoting import quote_text
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.core.text import pluralize, shorten_line
@@ -16,7 +17,8 @@ from assistant.service.presence import advise_to_stay
 from assistant.store.script.jobs import Jobs
 
 # A chat that stays open until then is enough to omit the warning.
-_NOTHING_WILL_RUN = "Reminders come only while the assistant runs, and nothing runs it once you leave."
+_NOTHING_WILL_RUN = "only while the assistant runs, and nothing runs it once you leave."
+_WHAT_WAITS: Mapping[JobKind, str] = {"reminder": "Reminders come", "schedule": "Schedules run"}
 # For people other than the owner, who cannot change it.
 NOBODY_SAYS_WHETHER = "It comes only if the assistant is running at that time, which is not certain."
 # Number of clock checks after which something due that did not run needs attention.
@@ -25,9 +27,9 @@ _NAMED = 3
 _FIRST_WORDS = 60
 
 
-def nothing_will_run() -> str:
+def nothing_will_run(kind: JobKind) -> str:
     """Return the warning shown when something is set."""
-    return f"{_NOTHING_WILL_RUN} {advise_to_stay()}"
+    return f"{_WHAT_WAITS[kind]} {_NOTHING_WILL_RUN} {advise_to_stay()}"
 
 
 def warns_that_nothing_runs(text: str) -> bool:
@@ -37,11 +39,12 @@ def warns_that_nothing_runs(text: str) -> bool:
 
 def unattended_note(jobs: Jobs, stays: Callable[[], bool], zone: ZoneInfo, now: datetime) -> str:
     """Return a line about what waits while nothing will run it; "" if nothing waits, or it will run."""
-    waiting, due_at = jobs.count_active(), jobs.next_due_at()
-    if not waiting or due_at is None or stays():
+    counts, due_at = jobs.count_active(), jobs.next_due_at()
+    if not counts or due_at is None or stays():
         return ""
-    what = pluralize(waiting, "reminder or schedule waits", "reminders or schedules wait")
-    of_several = waiting > 1
+    of_several = sum(counts.values()) > 1
+    named = " and ".join(pluralize(counts[kind], kind) for kind in _WHAT_WAITS if kind in counts)
+    what = f"{named} {'wait' if of_several else 'waits'}"
     if due_at <= now:
         since = f"{'the first ' * of_several}since {format_moment(due_at, zone)}"
         return f"{what}, {since}, and nothing runs the assistant. {advise_to_stay()}"

@@ -244,12 +244,12 @@ class AgendaService:
 
     # ------------------------------------------------------------------------------------------------------ telling
 
-    def warning(self, scope: str) -> str:
+    def warning(self, scope: str, kind: JobKind = "reminder") -> str:
         """Return a warning that nothing will run what was set, once per scope and process; "" otherwise."""
         if scope in self._warned or self.stays():
             return ""
         self._warned.add(scope)
-        return nothing_will_run() if scope == OWNER_SCOPE else NOBODY_SAYS_WHETHER
+        return nothing_will_run(kind) if scope == OWNER_SCOPE else NOBODY_SAYS_WHETHER
 
     def describe_due(self, job: Job) -> str:
         """Describe on one line how often and when it is due."""

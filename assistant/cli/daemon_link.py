@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 from assistant.cli.link import Link
+from assistant.cli.output import print_remark
 from assistant.service.home_lock import is_home_claimed, is_home_served, is_listening
 from assistant.settings.home import Home
 
@@ -14,11 +16,11 @@ _STARTS_WITHIN = 15.0
 _LOOK_EVERY = 0.05
 
 
-def open_daemon_link(home: Home) -> AbstractAsyncContextManager[Link]:
-    """The link over the home's socket."""
+def open_daemon_link(home: Home, tell: Callable[[str], None] = print_remark) -> AbstractAsyncContextManager[Link]:
+    """The link over the home's socket. `tell` shows a line to whoever waits for a process that does not answer."""
     from assistant.cli.client import open_socket_link  # an HTTP client, which the serving process never needs
 
-    return open_socket_link(home.socket)
+    return open_socket_link(home.socket, tell)
 
 
 async def wait_for_daemon(home: Home) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assistant.fleet.tables import FleetTables
 
 T = TypeVar("T")
-NO_URL = "replica.url is not set. docs/fleet.md says how to set it up."
+NO_URL = "replica.url is not set. `assistant docs fleet` says how to set it up."
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from assistant.cli.daemon_link import open_daemon_link, wait_for_daemon
 from assistant.cli.link import InProcessLink, Link, LinkEvent, LinkLost
 from assistant.cli.output import print_remark
+from assistant.cli.silence import tell_nobody
 from assistant.core.errors import HomeLocked
+from assistant.core.messages import Media
 from assistant.core.records import InboxReceipt
 from assistant.core.shutdown import service_manager_timeout
 from assistant.core.text import format_duration
@@ -102,7 +104,7 @@ class HandoverLink:
             if not self._follows:
                 await self._serve_here()
             if not self._leaving.is_set() and await wait_for_daemon(self._settings.home):
-                async with open_daemon_link(self._settings.home) as link:
+                async with open_daemon_link(self._settings.home, tell_nobody) as link:
                     self._attach(link)
                     await self._wait_until_daemon_ends()
                     self._detach()
@@ -209,8 +211,10 @@ class HandoverLink:
         command.add_done_callback(self._commands.discard)
         return await command
 
-    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
-        return await self._command(lambda link: link.send_message(text, external_id, session))
+    async def send_message(
+        self, text: str, external_id: str, session: str, media: Sequence[Media] = ()
+    ) -> InboxReceipt:
+        return await self._command(lambda link: link.send_message(text, external_id, session, media))
 
     async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:
         """As `Link.events`; raises `HandedOver` when the home changed hands, and then may be asked for again."""

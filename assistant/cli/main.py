@@ -79,6 +79,7 @@ _MENU = {
         "backup": "Everything in one file, and back.",
         "replica": "A copy in PostgreSQL that is never behind.",
         "fleet": "Many homes on several machines.",
+        "docs": "The pages that explain it all.",
     },
 }
 
@@ -137,20 +138,23 @@ def _load(name: str) -> click.Command:
             from assistant.cli.usage import usage as command
         case "backup":
             from assistant.cli.backup import backup as command
-        case "replica" | "fleet":
-            return _load_of_server(name)
+        case "replica" | "fleet" | "docs":
+            return _load_without_home(name)
         case _:
             return _load_from_table(name)
     return command
 
 
-def _load_of_server(name: str) -> click.Command:
-    """Those about a PostgreSQL server."""
+def _load_without_home(name: str) -> click.Command:
+    """Those that are about a PostgreSQL server, or about the program."""
     command: click.Command
-    if name == "replica":
-        from assistant.cli.replica import replica as command
-    else:
-        from assistant.cli.fleet import fleet as command
+    match name:
+        case "replica":
+            from assistant.cli.replica import replica as command
+        case "fleet":
+            from assistant.cli.fleet import fleet as command
+        case _:
+            from assistant.cli.docs import docs as command
     return command
 
 

@@ -83,7 +83,7 @@ def status() -> ReplicaReport | None:
     """
     settings = load_effective_settings()
     if not settings.values.replica.url.get_secret_value():
-        print_text("There is no replica: replica.url is not set. docs/replica.md says how to set one up.")
+        print_text("There is no replica: replica.url is not set. `assistant docs replica` says how to set one up.")
         return None
     report = _with_database(settings, lambda database: _read_status(settings, database))
     print_text("\n".join(_status_lines(report, settings)))
@@ -183,7 +183,9 @@ def detach() -> bool:
 def _settings() -> Settings:
     settings = load_effective_settings()
     if not settings.values.replica.url.get_secret_value():
-        raise UsageError("There is no replica: replica.url is not set. Nothing was changed; see docs/replica.md.")
+        raise UsageError(
+            "There is no replica: replica.url is not set. Nothing was changed; see `assistant docs replica`."
+        )
     return settings
 
 

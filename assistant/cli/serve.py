@@ -129,6 +129,8 @@ def stop() -> StoppedProcess:
         # That config.toml was edited to nonsense meanwhile keeps nobody from ending.
         values, _ = parse_settings_values(home, "")
     os.kill(holder, signal.SIGTERM)
+    # One that is stopped hears the signal only once it continues.
+    os.kill(holder, signal.SIGCONT)
     limit = time.monotonic() + service_manager_timeout(values.daemon.drain_seconds)
     while is_home_served(home.path):
         if time.monotonic() > limit:

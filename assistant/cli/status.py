@@ -28,6 +28,7 @@ from assistant.cli.service.install import (
     define_service,
     read_service_file,
 )
+from assistant.cli.silence import DaemonSilent, describe_silence, is_stopped
 from assistant.commands.argv import rewrite_for_shell
 from assistant.commands.general import StatusReport
 from assistant.core.calendar import utc_now
@@ -49,9 +50,8 @@ from assistant.wire.stores import stored_status
 
 # A daemon that gets on answers at once, whatever it is at.
 _ANSWERS_WITHIN = 15.0
-_SILENT = (
-    "Process {process} runs the assistant and did not answer for {seconds:g} s. A service manager restarts "
-    "it; otherwise `assistant stop`, then start it."
+_FROM_FILES = (
+    "What follows is read from its files. A service manager restarts it; otherwise `assistant stop`, then start it."
 )
 _WIDEST, _NARROWEST, _WIDTH_OF_A_FILE = 110, 40, 240
 # Names of sessions may be long; they do not push everything else to the right.
@@ -96,11 +96,13 @@ def read_status_report(home: Home, within: float = _ANSWERS_WITHIN) -> dict[str,
     problems = []
     if is_listening(home.socket):
         try:
+            if is_stopped(lock_holder(home.path)):
+                raise DaemonSilent()
             # It runs on settings that were understood, whatever config.toml says by now.
             return {"running": True, **run_with_signals(_ask_daemon(home, within))}
         except (LinkLost, TimeoutError):
             if is_home_served(home.path):
-                problems.append(_SILENT.format(process=lock_holder(home.path) or "?", seconds=within))
+                problems.append(f"{describe_silence(home.path, within)} {_FROM_FILES}")
     try:
         settings = load_settings(home)
     except SettingsError as error:

@@ -67,7 +67,7 @@ def _open_in_browser(home: Home, url: str) -> bool:
 def web() -> None:
     """The page, and the web API for other programs: address, logins, token. Without a command it shows the address.
 
-    docs/window.md and docs/web-api.md tell more.
+    `assistant docs window` and `assistant docs web-api` tell more.
 
     > assistant web
     > assistant web sessions

@@ -136,7 +136,7 @@ def job_item(context: CommandContext, job: Job) -> JobItem:
 
 def set_item(context: CommandContext, job: Job) -> JobItem:
     """One that was set just now."""
-    return job_item(context, job).model_copy(update={"warning": context.stores.agenda.warning(context.scope)})
+    return job_item(context, job).model_copy(update={"warning": context.stores.agenda.warning(context.scope, job.kind)})
 
 
 def job_line(item: JobItem) -> str:

@@ -25,7 +25,7 @@ _NOT_LISTENING = (
 
 @click.group(cls=CommandGroup)
 def web() -> None:
-    """The page in a browser, and the web API for other programs. docs/window.md and docs/web-api.md describe them.
+    """The page in a browser, and the web API for other programs. See the pages window and web-api of `assistant docs`.
 
     > assistant open
     > assistant web sessions

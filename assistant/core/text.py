@@ -12,7 +12,7 @@ import asyncio
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import Any, ParamSpec, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -79,6 +79,17 @@ def is_long(length: int) -> bool:
 async def beside_loop(length: int, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     """Call `work`, in a worker thread if the text of this length is long, so that the event loop is not blocked."""
     if is_long(length):
+        return await asyncio.to_thread(work, *arguments, **named)
+    return work(*arguments, **named)
+
+
+# Their request is made in some milliseconds.
+_MANY_MESSAGES = 400
+
+
+async def beside_loop_if_many(messages: Sized, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Call `work`, which looks at all of these messages, as `beside_loop` does: in a worker thread if they are many."""
+    if len(messages) > _MANY_MESSAGES:
         return await asyncio.to_thread(work, *arguments, **named)
     return work(*arguments, **named)
 

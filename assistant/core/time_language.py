@@ -62,7 +62,7 @@ _OTHER_SHORT = "mo|di|mi|do|fr|sa|so|lun|mer|mie|jeu|jue|ven|vie|sam|sab|dim|dom
 _FULL_DAY = "|".join(DAYS.values())
 DAY = (
     rf"(?:(?:{_FULL_DAY})(?!\w)|(?:(?<=\bon )|(?<=\bby )|(?<=every )|(?<=each )|(?<=next )|(?<=this )|(?<=and )|(?<=till ))"
-    rf"(?:{_ENGLISH_SHORT})(?!\w)|(?:{_ENGLISH_SHORT})(?= (?:at |\d|morning|evening|afternoon|night))"
+    rf"(?:{_ENGLISH_SHORT})(?!\w)|(?:{_ENGLISH_SHORT})(?= (?:at |\d|morning|evening|afternoon|night|next week))"
     rf"|(?:(?<=\bam )|(?<=\bbis )|(?<=jeden )|(?<=todo )|(?<=cada )|(?<=chaque )|(?<=pour )|(?<=\bel ))"
     rf"(?:{_OTHER_SHORT})(?![\w'])|(?<![-\w])(?<!\bto )(?:{_OTHER_SHORT})(?=: ))"
 )
@@ -142,15 +142,16 @@ _ORDINAL = "|".join(NTHS.values())
 
 # Durations: "1 h 30", "20 min", "two and a half hours"; and in idiomatic words.
 LENGTH = (
-    rf"(?P<dnumber>{N})(?P<andhalf2>einhalb| and a half|[.,]5|½)?\s?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
+    rf"(?P<dnumber>{N})(?P<andhalf2>einhalb| and a half|[.,]5|½)?[\s-]?(?P<dunit>{ANY_UNIT})(?:\s?(?:and |und |et |y )?(?P<more>\d{{1,2}})(?!\d)"
     r"(?:\s?(?:min|mins|minutes?|minuten|minutos?)\b)?"
     rf"|\s(?:and|und|et|y) (?P<more2>{_WORDS})\s(?:min|mins|minutes?|minuten|minutos?)\b"
-    r"|(?P<andhalf> and a half| y media| et demie))?"
+    r"|(?P<andhalf> and a half| y media| et demie)"
+    r"|\s(?P<more3>five|ten|fifteen|twenty|thirty|forty|fifty|funf|zehn|funfzehn|zwanzig|drei(?:ß|ss)ig|vierzig|funfzig)(?=$|[.,!?]))?"
 )
 SPOKEN_LENGTH = (
     r"(?:(?P<half>half (?:an )?hour|(?:einer? |eine |'?ner? )?halben? stunde|(?:une )?demie?-?\s?heure|media hora)"
-    r"|(?P<threequarters>three quarters of an hour|(?:einer? )?dreiviertel ?stunde|trois quarts d'heure|tres cuartos de hora)"
-    r"|(?P<quarter>(?:a )?quarter (?:of an )?hour|(?:einer? )?viertel ?stunde|un quart d'heure|(?:un )?cuarto de hora)"
+    r"|(?P<threequarters>three quarters of an hour|(?:(?:einer?|'?ner?) )?dreiviertel ?stunde|trois quarts d'heure|tres cuartos de hora)"
+    r"|(?P<quarter>(?:a )?quarter (?:of an )?hour|(?:(?:einer?|'?ner?) )?viertel ?stunde|un quart d'heure|(?:un )?cuarto de hora)"
     r"|(?P<seventyfive>an hour and a quarter|one and a quarter hours|(?:eineinviertel|funfviertel) stunden?|une heure et quart"
     r"|(?:una )?hora y cuarto)"
     r"|(?P<ninety>(?:an |one )?hour and a half|one and a half hours|(?:anderthalb|eineinhalb) stunden|une heure et demie|(?:una )?hora y media))"
@@ -189,7 +190,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "monthly",
         r"\b(?:on |an |am |den )?(?:jede[nm] (?P<date5>ersten|\d{1,2}\.)|(?:every|each) (?P<date6>\d{1,2}(?:st|nd|rd|th))"
         r"|chaque (?P<date7>1er|premier)|cada (?:dia )?(?P<date8>primero|(?<=dia )\d{1,2}))(?!\w)(?= (?:um|ab|gegen|an|ans|die|den|das|zu|mich|at|remind"
-        r"|to|i|pay|a|rappelle|recuerda|avisa)\b|\s*(?:[,:;.!]|$))",
+        r"|to|i|pay|a|rappelle|recuerda|avisa|\w{2,}[aei]r)\b|\s*(?:[,:;.!]|$))",
     ),
     (
         "nth_day",
@@ -201,7 +202,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         rf"\b(?:am|on)? ?(?P<nth2>{_ORDINAL}) (?P<days2>{DAY}) {_MONTHLY}\b",
     ),
     ("last_day", rf"\b(?:on )?(?:the |am |le |el )?(?:last day|letzten tag|dernier jour|ultimo dia) {_MONTHLY}\b"),
-    ("monthly", rf"\b{GLUE}{{0,4}}(?:dia )?(?P<date>{_NTH}) {_MONTHLY}\b"),
+    ("monthly", rf"\b{GLUE}{{0,4}}(?:dia )?(?P<date>{_NTH}|primer(?= dia))(?: day| tag| jour| dia)? {_MONTHLY}\b"),
     (
         "monthly",
         rf"\b(?:{_EVERY} (?:months?|monat|mois|mes(?:es)?)|monthly|monatlich|mensuellement|mensualmente),? (?:on |am |le |el |the |a |dia )*(?P<date2>{_NTH})(?!\w)",
@@ -227,7 +228,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         rf"\b(?:{_EVERY}|on|les|los) (?:(?P<step>other|second|zweiten?|\d{{1,2}}(?:\.|nd|rd|th)?) )?(?P<days>{DAY_LIST})",
     ),
     # "le mardi et le jeudi", which with one day alone may be the next one
-    ("weekly", rf"\b(?P<step>(?!x)x)?(?P<days>le {DAY}(?:(?:,| et|, et) le {DAY})+)(?= (?:a|vers|des) \d)"),
+    ("weekly", rf"\b(?P<step>(?!x)x)?(?P<days>le {DAY}(?:(?:,| et|, et) le {DAY})+)(?= (?:(?:a|vers|des) )?\d)"),
     ("weekly", rf"\b(?P<step>(?!x)x)?(?P<days>(?:{DAY}{AND})*(?:{_PLURAL_DAY})(?:{AND}{DAY})*)(?!\w)"),
     (
         "weekly",
@@ -237,7 +238,8 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("interval", rf"\b{_EVERY} (?:(?P<number>{N})\s?)?(?P<unit>{ANY_UNIT})\b"),
     (
         "fortnightly",
-        r"\b(?:once a fortnight|fortnightly|every fortnight|(?:vier|14-)zehntaglich|tous les quinze jours|cada quincena|quincenal\w*)\b",
+        r"\b(?:once a fortnight|fortnightly|(?:every|each) fortnight|bi-?weekly|(?:vierzehn|14)-?tae?g(?:ig|lich)\w*"
+        r"|(?:zwei|2)-?wochentlich\w*|im (?:14-tage|(?:zwei|2)-?wochen)-?(?:rhythmus|takt)|alle vierzehn tage|(?:tous|toutes) les (?:quinze|15) jours|cada (?:quincena|quince dias)|quincenal\w*)\b",
     ),
     (
         "interval",
@@ -250,7 +252,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     # durations
     (
         "before",
-        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag (?:davor|vor)|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor)|vorabend))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
+        rf"\b(?P<bnumber>{N})\s?(?P<bunit>{ANY_UNIT}) (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})(?: that)?\b|\b{SPOKEN_LENGTH} (?:before(?:hand)?|earlier|vorher|davor|fruher|avant|antes|{_VOR})\b|\b(?:the (?:day|(?P<beforeeve>evening|night)) before|am (?:tag (?:davor|vor)|tag vorher|vortag|(?P<beforeeve2>abend (?:vorher|davor|zuvor|vor(?! \d))|vorabend(?: vor)?))|la veille(?P<beforeeve3> au soir)?|(?:el dia|la (?P<beforeeve4>noche|tarde)) (?:antes|anterior|de antes))\b",
     ),
     ("delta", rf"\b(?:in|within|dans|en|dentro de|d'ici|de aqui a) {SPOKEN_LENGTH}\b"),
     (
@@ -333,7 +335,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("holiday", rf"\b(?:on|at|an|am|zu|a|au|en|le jour de|el dia de) (?:la |le |el )?(?:{HOLIDAY})\b"),
     (
         "month_end",
-        rf"\b(?:by |at |on |am |bis |zum |le |el |a |para |pour )?(?:the |el |la )?(?:last day of|end of|letzten? tag (?:im|des)|ende|dernier jour (?:de |d')|fin (?:de |d')?|ultimo dia de|final(?:es)? de)\s?(?P<month5>{MONTH})\b(?! \d)",
+        rf"\b(?:by |at |on |am |bis |zum |le |el |a |para |pour )?(?:the |el |la )?(?:last day of|end of|letzten? tag (?:im|des)|ende|dernier jour (?:de |d')|fin (?:de |d')?|ultimo dia de|final(?:es)? de)\s?(?P<month5>{MONTH})\b(?! \d)|\b(?:am |bis |zum )?(?:dem )?letzten (?P<month6>{MONTH})tag\b",
     ),
     (
         "date",
@@ -353,7 +355,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "weekday",
-        rf"\b{GLUE}{{0,4}}(?P<afternext>ue?ber-?nachste[nrsm]? )?(?P<weekday>{DAY})(?: (?P<next>next week|nachste[nr]? woche|de la semaine prochaine|prochaine?|proximo|(?:que|q) viene|de la semana (?:que|q) viene|de la proxima semana|d'apres|after next|suivant|siguiente|danach|after(?: that)?(?= at | same|$)))?",
+        rf"\b{GLUE}{{0,4}}(?P<afternext>ue?ber-?nachste[nrsm]? )?(?P<weekday>{DAY})(?: (?P<next>next week|nachste[nr]? woche|de la semaine prochaine|prochaine?|qui vient|proximo|entrante|(?:que|q) viene|de la semana (?:que|q) viene|de la proxima semana|d'apres|after next|suivant|siguiente|danach|after(?: that)?(?= at | same|$)))?",
     ),
     ("part", rf"\b(?:tonight|tonite|2nite|heute? (?:abend|nacht)|ce soir|esta noche|cette nuit)\b|{PART}"),
     (
@@ -370,7 +372,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "span",
-        rf"\b{GLUE}{{0,4}}(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana (?:que|q) viene|(?:la )?proxima semana)|(?P<thisweek>(?:the )?end of (?:the|this) week|ende (?:der|dieser) woche|(?:la )?fin de (?:la|cette) semaine|final(?:es)? de (?:la |esta )?semana|(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
+        rf"\b{GLUE}{{0,4}}(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine (?:prochaine|qui vient|suivante)|semana (?:(?:que|q) viene|entrante|proxima|siguiente)|(?:la )?(?:proxima|otra) semana)|(?P<thisweek>(?:the )?end of (?:the|this) week|ende (?:der|dieser) woche|(?:la )?fin de (?:la|cette) semaine|final(?:es)? de (?:la |esta )?semana|(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
     ),
     (
         "month_day",

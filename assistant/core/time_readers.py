@@ -190,7 +190,7 @@ def _date_piece(match: re.Match[str], year: int, month: int, day: int) -> TimePi
 
 
 def _read_month_end(match: re.Match[str]) -> TimePiece:
-    month = match.groupdict().get("month5")
+    month = _group(match, "month")
     number = next((n for n, words in enumerate(_MONTHS, 1) if month and words.fullmatch(month)), 0)
     return TimePiece("day", match.start(), match.end(), on=(0, number, LAST_DAY))
 
@@ -277,7 +277,10 @@ def _read_day_range(match: re.Match[str]) -> TimePiece | None:
 
 def _read_interval(match: re.Match[str]) -> TimePiece:
     number = number_of(match["number"]) if match.groupdict().get("number") else 1
-    rule = f"FREQ={FREQUENCIES[_unit_of(_group(match, 'unit'))]}"
+    unit = _unit_of(_group(match, "unit"))
+    if unit == "days" and number % 7 == 0:  # "alle 14 Tage montags"
+        number, unit = number // 7, "weeks"
+    rule = f"FREQ={FREQUENCIES[unit]}"
     return _rule(match, rule if number == 1 else f"{rule};INTERVAL={number}")
 
 

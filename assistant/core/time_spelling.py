@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 from assistant.core.text import fold_text, lazy_regex
+from assistant.core.time_alternation import spell_alternation
 from assistant.core.time_language import DAYS, MONTH
 from assistant.core.time_names import NUMBERS, NUMBERS_BY_LANGUAGE
 
@@ -122,7 +123,7 @@ _LONG_NAMES = (
 _NO_SLIPS = frozenset(
     (
         "montage montagne freizeit janvier octobre oktober octubre novembre decembre dezember domino minute "
-        "minuto jeden monat monate month months sonne manna maana vendre vendez vendrai vendrais"
+        "minuto jeden morgens monat monate month months sonne manna maana vendre vendez vendrai vendrais"
     ).split()
 )
 # "mares" and "marte" are words, not typos of "martes".
@@ -211,7 +212,7 @@ _SHORT_UNITS = {"s": "seconds", "m": "min", "d": "days", "w": "weeks"}
 _SHORT_TIMER = lazy_regex(r"\b(\d{1,3}) ?([sm])(?= timer\b)", re.IGNORECASE)
 _HALF_HOUR = lazy_regex(r"\b(half an?|halben?|ne halbe|demi[- ]?) (?:hr|std)\b\.?", re.IGNORECASE)
 # "13 pm" is one o'clock, said twice.
-_AFTERNOON_TWICE = lazy_regex(r"\b(1[3-9]|2[0-3])((?:[:.][0-5]\d)?) ?pm\b", re.IGNORECASE)
+_AFTERNOON_TWICE = lazy_regex(r"(?<![\d:.])\b(1[3-9]|2[0-3])((?:[:.][0-5]\d)?) ?pm\b", re.IGNORECASE)
 # "Jeudi 19 aussi" is one day.
 _DAY_AND_DATE = lazy_regex(
     r"\b(?:(lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|(lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado"
@@ -243,6 +244,7 @@ _THREE_QUARTERS = lazy_regex(r"\b3/4[- ]?(?:of an )?(?:hours?|hrs?|stunde|h)\b",
 
 def spell_times(text: str) -> str:
     """Return the text with its times in the form that `time_language` reads."""
+    text = spell_alternation(text)
     text = _DAY_AND_DATE.sub(lambda match: f"{match[1] or match[2]} {'le' if match[1] else 'el'} {match[3]}", text)
     text = _by_fold(_DAYS_IN_ROW, text, _with_commas)
     text = _AFTERNOON_TWICE.sub(lambda match: f"{match[1]}{match[2] or ':00'}", text)

@@ -61,7 +61,7 @@ class MailServer:
         return (
             f"The certificate of {self} is not accepted: {error.verify_message or error.reason}. The password was not "
             "sent. Check the server's name and this machine's clock; for a server of your own, set ca_file to its "
-            "certificate (docs/mail.md)."
+            "certificate (`assistant docs mail`)."
         )
 
     def __str__(self) -> str:

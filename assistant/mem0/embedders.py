@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
+from tokenizers.models import BPE
 
 from assistant.core.errors import MemoryUnavailable, install_hint
 from assistant.mem0.codec import EmbedderSettings
@@ -83,11 +84,7 @@ class WordLlamaEmbedder:
     def __init__(self) -> None:
         folder = _package()
         self._table = TokenTable(folder / _WEIGHTS)
-        self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        # This tokenizer treats a whole text as one word and would cache it: 4 KB per text, for the first 10,000.
-        self._tokenizer.model._resize_cache(0)
+        self._tokenizer = open_tokenizer(folder / _TOKENIZER)
         self._tokens_of: dict[str, bytes] = {}  # the latest words
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -131,6 +128,29 @@ class WordLlamaEmbedder:
             total += rows[places[start : start + _TOKENS_AT_ONCE]].astype(np.float32).sum(axis=0)
         mean: NDArray[np.float32] = total / np.float32(max(1, len(places)))
         return mean
+
+
+def open_tokenizer(path: Path) -> Tokenizer:
+    """Return the tokenizer of a file, read in steps: the library's own way keeps the interpreter for 65 ms, in which
+    the event loop answers nobody. The longest step takes half of that."""
+    parts = json.loads(path.read_text(encoding="utf-8"))
+    model = parts["model"]
+    vocabulary, merges = model.pop("vocab"), model.pop("merges")
+    special = {token["content"]: token["id"] for token in parts["added_tokens"]}
+    tokenizer = Tokenizer.from_str(json.dumps({**parts, "model": {**model, "vocab": special, "merges": []}}))
+    # A merge is two tokens with a blank between. Their strings are those of the vocabulary: 60,000 more take memory.
+    shared = {token: token for token in vocabulary}
+    pairs: list[tuple[str, str]] = []
+    for index, merge in enumerate(merges):
+        first, _, second = merge.partition(" ")
+        pairs.append((shared[first], shared[second]))
+        merges[index] = ""
+    options = {name: model[name] for name in ("unk_token", "fuse_unk", "byte_fallback")}
+    # It treats a whole text as one word and would cache it: 4 KB per text, for the first 10,000.
+    tokenizer.model = BPE(vocabulary, pairs, cache_capacity=0, **options)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def _package() -> Path:

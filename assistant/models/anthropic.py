@@ -25,6 +25,7 @@ from assistant.core.errors import ModelError
 from assistant.core.imports import deferred_reexports, hidden_modules
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest
 from assistant.core.ports import ModelFactsPort
+from assistant.core.text import beside_loop_if_many
 from assistant.models.anthropic_format import AnthropicAnswer, render_anthropic_request
 from assistant.models.connection import limit_size, proxy_remark
 from assistant.models.encoding import MalformedProviderData, encode_body, read_token_count, require_object
@@ -140,14 +141,18 @@ class AnthropicModel:
         await self._client.close()
 
     async def _open(self, request: ModelRequest) -> AsyncStream[object]:
-        body = render_anthropic_request(request, self.name, thinking=self._thinking_type or "")
         try:
-            return await self._create(body)
+            return await self._create(await self._render(request))
         except anthropic.BadRequestError as error:
             bare = replace(request, messages=tuple(replace(message, thinking=()) for message in request.messages))
             if bare == request or "thinking" not in str(error).lower():
                 raise
-        return await self._create(render_anthropic_request(bare, self.name, thinking=self._thinking_type or ""))
+        return await self._create(await self._render(bare))
+
+    async def _render(self, request: ModelRequest) -> dict[str, Any]:
+        return await beside_loop_if_many(
+            request.messages, render_anthropic_request, request, self.name, thinking=self._thinking_type or ""
+        )
 
     async def _create(self, body: dict[str, Any]) -> AsyncStream[object]:
         content = encode_body({**body, "stream": True})

@@ -72,11 +72,14 @@ def encode_text(text: str) -> list[dict[str, Any]]:
 def encode_tools(specs: tuple[ToolSpec, ...], *, schema_key: str) -> list[dict[str, Any]]:
     """Kept as long as they stay the same, since they go out with each call; not to be changed."""
     key = (id(specs), schema_key)
-    if key not in _encoded_tools or _encoded_tools[key][0] is not specs:
-        while len(_encoded_tools) >= _TOOL_SETS_KEPT:
-            del _encoded_tools[next(iter(_encoded_tools))]
-        _encoded_tools[key] = specs, [_encode_tool(spec, schema_key) for spec in specs]
-    return _encoded_tools[key][1]
+    known = _encoded_tools.get(key)
+    if known is None or known[0] is not specs:
+        known = specs, [_encode_tool(spec, schema_key) for spec in specs]
+        # Long requests are written in threads, several at a time.
+        for oldest in list(_encoded_tools)[: max(0, len(_encoded_tools) + 1 - _TOOL_SETS_KEPT)]:
+            _encoded_tools.pop(oldest, None)
+        _encoded_tools[key] = known
+    return known[1]
 
 
 def _encode_tool(spec: ToolSpec, schema_key: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import httpx2
@@ -19,7 +19,7 @@ import httpx2
 from assistant.core.imports import deferred_reexports, hidden_modules
 from assistant.core.model_api import CallPurpose, ModelEvent, ModelLimits, ModelRequest
 from assistant.core.ports import ModelFactsPort
-from assistant.core.text import host_of_address
+from assistant.core.text import beside_loop_if_many, host_of_address
 from assistant.models.connection import limit_size, proxy_remark
 from assistant.models.encoding import CHARS_PER_TOKEN, MalformedProviderData, encode_body, require_object
 from assistant.models.errors import (
@@ -114,8 +114,10 @@ class OpenAIModel:
         if not self.name:
             raise connection_lost_error(self._label, "it lists no models (is the server running?)", PartialAnswer())
         request = replace(request, max_output_tokens=min(request.max_output_tokens, max_output))
-        body = render_openai_request(request, self.name, output_limit=self._output_limit)
-        answer = OpenAIAnswer(self.name, partial(_estimate, body))
+        body = await beside_loop_if_many(
+            request.messages, render_openai_request, request, self.name, output_limit=self._output_limit
+        )
+        answer = OpenAIAnswer(self.name, cache(partial(_estimate, body)))
         try:
             async with await self._create(body) as chunks:
                 limit_size(chunks.response)

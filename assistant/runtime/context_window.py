@@ -20,6 +20,7 @@ from assistant.core.pacing import Pacer
 from assistant.core.ports import Model
 from assistant.core.records import ContextView, Turn
 from assistant.core.store_ports import Conversation
+from assistant.core.text import beside_loop_if_many
 from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_economy import ContextEconomy, has_old_output
 from assistant.runtime.context_meter import ContextMeter, TokenEstimates
@@ -129,8 +130,10 @@ class ContextWindow:
         if view.prefix_rev != first_rev:
             # Standing memory is read anew then.
             frame, _ = self._meter.frame(turn.session, model.name)
-        request = build_request(view, frame, limits, volatile=turn.volatile, max_output_tokens=room)
         parts = self._meter.request_parts(view, frame, model.name, terms)
+        request = await beside_loop_if_many(
+            view.messages, build_request, view, frame, limits, volatile=turn.volatile, max_output_tokens=room
+        )
         request = replace(request, cache_lifetime=lifetime, parts=parts)
         self._prepared[turn.id] = _CallInputs(model, view, terms, request, pressure.prompt_tokens)
         self._estimates.remember_size(turn.id, request, model.name, pressure.prompt_tokens)

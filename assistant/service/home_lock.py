@@ -11,7 +11,7 @@ import fcntl
 import os
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, get_args
@@ -28,12 +28,14 @@ LockRole = Literal["daemon", "chat", "command"]
 def home_lock(home: Path, role: LockRole = "command") -> Iterator[None]:
     """Hold the lock of the data folder in this context; the kernel releases it however the process ends.
 
-    Raises `HomeLocked` (naming the holder, or a daemon that waits for it) or `HomeError` (not writable)."""
+    Where nothing was, and what is done fails, nothing is left. Raises `HomeLocked` (naming the holder, or a daemon that
+    waits for it) or `HomeError` (not writable)."""
+    made = [folder for folder in ((home / _LOCK).parent, home) if not folder.exists()]
     file = _open_lock(home, _LOCK)
     logs = _open_logs(home)
     try:
         holder = None if role == "daemon" else _claimant(home)
-        if holder is not None or not _try_lock(file):
+        if holder is not None or not _try_lock(file) or not _is_at(file, home / _LOCK):
             raise HomeLocked(
                 f"Process {holder or lock_holder(home) or '?'} uses the data folder {home} already. "
                 "Talk to it with `assistant chat`, or stop it with `assistant stop`."
@@ -44,7 +46,11 @@ def home_lock(home: Path, role: LockRole = "command") -> Iterator[None]:
                 "Stop that process, then start again."
             )
         _write_holder(file, home / _LOCK, role)
-        yield
+        try:
+            yield
+        except BaseException:
+            _remove_made(made, home / _LOCK)
+            raise
     finally:
         if logs is not None:
             os.close(logs)
@@ -85,12 +91,30 @@ def _open_lock(home: Path, name: Path) -> int:
         ) from None
 
 
+def _remove_made(folders: Sequence[Path], lock: Path) -> None:
+    """Remove the folders that were made for the lock, as far as nothing but the lock, which is held, is in them."""
+    if lock.parent in folders:
+        with contextlib.suppress(OSError):
+            if list(lock.parent.iterdir()) == [lock]:
+                lock.unlink()
+            for folder in folders:
+                folder.rmdir()
+
+
 def _try_lock(file: int) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
+
+
+def _is_at(file: int, path: Path) -> bool:
+    """Whether an open file is the one at `path`: whoever made it may have removed it since."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except OSError:
+        return False
 
 
 def _open_logs(home: Path) -> int | None:

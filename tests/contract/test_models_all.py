@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
+from typing import ClassVar
 
 import pytest
 
+from assistant.core.messages import Message
 from assistant.core.ports import Model
 from assistant.models.anthropic import AnthropicModel
 from assistant.models.failover import FailoverModel, RetryPolicy
@@ -64,6 +67,31 @@ async def test_what_is_streamed_is_what_the_reply_holds_and_nothing_follows_it(m
     assert heard.reply.usage.prompt > 0
     assert heard.reply.usage.output > 0
     assert heard.reply.stop == "end"
+
+
+class _WatchedMessages(tuple[Message, ...]):
+    """Notes the threads that go through it."""
+
+    threads: ClassVar[set[int]] = set()
+
+    def __iter__(self) -> Iterator[Message]:
+        self.threads.add(threading.get_ident())
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("count", [10, 3_001])
+@pytest.mark.parametrize("make", [claude, chat])
+async def test_a_request_of_thousands_of_messages_is_written_beside_the_event_loop(
+    shared: StrictServer, make: Callable[[StrictServer], Model], count: int
+) -> None:
+    model = make(shared.play(ScriptedAnswer("Good morning to you.")))
+    await model.limits()
+    said = [Message(("user", "assistant")[number % 2], f"It is {number}.") for number in range(count - count % 2 + 1)]
+    _WatchedMessages.threads.clear()
+    heard = await call_model(model, make_request(messages=_WatchedMessages(said)))
+    await model.aclose()
+    assert heard.reply.message.content == "Good morning to you."
+    assert (threading.get_ident() in _WatchedMessages.threads) is (count == 10)
 
 
 async def test_it_has_a_name_a_provider_and_limits(model: Model) -> None:

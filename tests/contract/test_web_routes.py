@@ -180,6 +180,8 @@ async def test_what_pages_ask_first_takes_as_many_statements_with_more_messages_
             for _ in range(said):
                 await it.tcp.say("Hello")
                 await it.wait_idle()
+            # Whatever else asks the same connection is done: nobody listens who could be sent anything.
+            await it.app.dispatcher.flush()
             statements: list[str] = []
             connection.set_trace_callback(statements.append)
             for asked in ("/v1/messages", "/v1/usage", "/v1/compactions", "/v1/sessions", "/v1/status"):

@@ -55,7 +55,8 @@ class SchemaApp:
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[schemathesis.BaseSchema]:
     running = SchemaApp(tmp_path_factory.mktemp("home"))
     try:
-        yield schemathesis.openapi.from_url(f"{running.address}/openapi.json", headers=SHOWN)
+        # The first description is made by a process of its own, for which a busy machine needs its time.
+        yield schemathesis.openapi.from_url(f"{running.address}/openapi.json", headers=SHOWN, timeout=100)
     finally:
         running.stop()
 

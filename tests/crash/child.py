@@ -15,9 +15,11 @@ import gc
 import importlib
 import json
 import os
+import select
 import shutil
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -67,8 +69,6 @@ def step(name: str, home: Path, what: str) -> int:
                 _look(scenario, home)
             case "recover":
                 scenario.work(home)
-                # Each has all the time that a step may take.
-                signal.alarm(scenario.within)
                 _look(scenario, home)
     except AssistantError as error:
         print(f"Error: {error}", file=sys.stderr)
@@ -88,6 +88,7 @@ class ForkServer:
 
     def __init__(self) -> None:
         self._gates: dict[int, int] = {}
+        self._limits: dict[int, float] = {}
         self._ready: set[str] = set()
 
     def serve(self) -> None:
@@ -103,6 +104,7 @@ class ForkServer:
                 }
             case "go":
                 os.close(self._gates.pop(order["process"]))
+                _wait(order["process"], self._limits.pop(order["process"]))
                 return {"status": os.waitstatus_to_exitcode(os.waitpid(order["process"], 0)[1])}
         raise ValueError(f"unknown order {order}")
 
@@ -115,6 +117,7 @@ class ForkServer:
         if process:
             os.close(closed)
             self._gates[process] = gate
+            self._limits[process] = find(name).within * (2 if what == "recover" else 1)
             return process
         os.close(gate)
         for other in self._gates.values():
@@ -122,11 +125,37 @@ class ForkServer:
         _redirect(output)
         os.read(closed, 1)
         os.close(closed)
-        signal.alarm(find(name).within)
         code = step(name, home, what)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _wait(process: int, seconds: float) -> None:
+    """Until the process ended. One that takes longer is ended, where the time in which it, or strace that holds it,
+    waited for a processor is not its own."""
+    handle = os.pidfd_open(process)
+    try:
+        ended = select.poll()
+        ended.register(handle, select.POLLIN)
+        begun, left = time.monotonic(), seconds
+        while not ended.poll(left * 1000):
+            left = seconds - (time.monotonic() - begun - _waited_for_processors(process))
+            if left <= 0:
+                os.kill(process, signal.SIGALRM)
+                return
+    finally:
+        os.close(handle)
+
+
+def _waited_for_processors(process: int) -> float:
+    waited = 0
+    with suppress(FileNotFoundError, ProcessLookupError):
+        status = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
+        tracer = status.partition("TracerPid:")[2].split()[0]
+        for task in (*Path(f"/proc/{process}/task").iterdir(), Path(f"/proc/{tracer}")):
+            waited += int((task / "schedstat").read_text(encoding="ascii").split()[1])
+    return waited / 1e9
 
 
 def _do_once() -> None:

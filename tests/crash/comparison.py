@@ -20,6 +20,11 @@ _NUMBERS = re.compile(r"\d[\d,]*")
 
 def look(home: Path) -> Snapshot:
     """Everything a home holds and everything the world saw."""
+    with pictures.each_opened_once():
+        return _look(home)
+
+
+def _look(home: Path) -> Snapshot:
     witness = EffectLog(home)
     stores = Stores(settings_of(home), BEGUN)
     try:
@@ -55,7 +60,7 @@ def look(home: Path) -> Snapshot:
         # Each once: how often a key was sent stands with its delivery.
         "other bodies": [key for key, body in sorted(sent_bodies) if [key, body] not in bodies],
         "bell": {"rang": len(witness.recorded("rang")), "interrupted": interrupted},
-        "told": [seen["text"].replace(str(home), "HOME") for seen in witness.recorded("told")],
+        "told": [seen["text"] for seen in witness.recorded("told")],
     }
     return pictures.without_turn_ids(picture, home)
 

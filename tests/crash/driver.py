@@ -9,17 +9,19 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
+from zlib import crc32
 
 from assistant.settings.home import Home
-from tests.crash import homes, power, strace
+from tests.crash import homes, strace
 from tests.crash.child import BUG, EXPECTED_FAILURE
-from tests.crash.equivalence import PointClass, classes_of, keys_of_points
+from tests.crash.equivalence import PointClass, classes_of, first_of_each, keys_of_points
 from tests.crash.homes import last_lines, moved, output_of, picture_of, trace_of
 from tests.crash.points import Point, RecordedCalls, all_points
+from tests.crash.replay import Replay, left_by_kill, left_by_torn_write
 from tests.crash.scenario import Faults, Scenario, Snapshot
 from tests.crash.strace import WRITES, Injection, SystemCall
 from tests.crash.warm import WarmProcess
@@ -27,6 +29,9 @@ from tests.crash.witness import effect_log_path
 
 _KILLED = -9
 _HUNG = -14
+# Of the points at which a process dies, one in so many, by its name, is tried with a process that is killed; the others
+# with what a replay of the calls before them leaves.
+_KILLED_EVERY = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,7 @@ class ReferenceRun:
     apart: tuple[Path, ...]
     outside: tuple[SystemCall, ...]
     prepared: Path
+    replay: Replay = field(compare=False, repr=False)
 
     @property
     def points(self) -> list[Point]:
@@ -62,6 +68,13 @@ class ReferenceRun:
     def classes(self) -> list[PointClass]:
         """The points, those together that come to the same."""
         return classes_of(keys_of_points(self.calls, self.home, self.prepared))
+
+    def position(self, point: Point) -> int | None:
+        """Before which of all calls a process dies or the power goes; None: it does not come there."""
+        if point.how == "power":
+            return int(point.name)
+        call = first_of_each(self.calls.own).get((point.name, point.number))
+        return call and next(n for n, other in enumerate(self.calls.all) if other.order == call.order)
 
     def paths(self, home: Path, point: Point) -> list[Path]:
         """The files this run touched that count at a point, as they are called in another home."""
@@ -78,11 +91,13 @@ class StepFailed(Exception):
 
 
 class Driver:
-    """Breaks one scenario. `place` is a directory for its homes; a home that failed stays there."""
+    """Breaks one scenario. `place` is a directory for its homes; a home that failed stays there. `kills`: at each kill
+    and torn write a process dies, not at some of them."""
 
-    def __init__(self, scenario: Scenario, place: Path, warm: Sequence[WarmProcess]) -> None:
+    def __init__(self, scenario: Scenario, place: Path, warm: Sequence[WarmProcess], *, kills: bool = False) -> None:
         self.scenario = scenario.name
         self._scenario = scenario
+        self._kills = kills
         self._place = place
         self._warm: SimpleQueue[WarmProcess] = SimpleQueue()
         for process in warm:
@@ -102,17 +117,20 @@ class Driver:
             if status:
                 raise StepFailed(f"the unbroken run ended with {status}: {last_lines(output_of(home))}")
             apart = self._apart(home)
-            trace, both = trace_of(home), [home, effect_log_path(home)]
+            traced, both = strace.read(trace_of(home)), [home, effect_log_path(home)]
             calls = RecordedCalls(
-                _calls_at(home),
-                tuple(strace.calls(trace, both, apart)),
-                tuple(strace.calls(trace, [home], apart)),
-                tuple(strace.calls(trace, apart)),
+                tuple(strace.select(traced, both)),
+                tuple(strace.select(traced, both, apart)),
+                tuple(strace.select(traced, [home], apart)),
+                tuple(strace.select(traced, apart)),
             )
             listed = Home(home).folder_list.parent
-            elsewhere = strace.calls(trace, [Path("/")], [*both, output_of(home), listed, Path(os.devnull)])
+            elsewhere = strace.select(traced, [Path("/")], [*both, output_of(home), listed, Path(os.devnull)])
             outside = tuple(call for call in elsewhere if call.changes)
-            return ReferenceRun(home, calls, self._look(warm, home), apart, outside, self._prepared)
+            replay = Replay(calls.all, home, self._prepared)
+            if differing := replay.find_differences(home):
+                raise StepFailed(f"the calls that were traced do not make these files: {', '.join(differing)}")
+            return ReferenceRun(home, calls, self._look(warm, home), apart, outside, self._prepared, replay)
 
     def run(self, unbroken: ReferenceRun, points: Sequence[Point]) -> Iterator[Verdict]:
         """A verdict for each point, in order, as many at a time as there are processes."""
@@ -123,7 +141,8 @@ class Driver:
 
     def _verdict(self, unbroken: ReferenceRun, point: Point) -> Verdict:
         begun = time.perf_counter()
-        home, picture = self._fresh(str(point).replace(":", "-")), None
+        # The path stands in what is told: names of one length, so that two points of a class come to the same.
+        home, picture = self._fresh(f"point-{crc32(str(point).encode()):08x}"), None
         try:
             with self._process() as warm:
                 faults, problems = self._break(warm, home, unbroken, point)
@@ -142,12 +161,22 @@ class Driver:
 
     def _break(self, warm: WarmProcess, home: Path, unbroken: ReferenceRun, point: Point) -> tuple[Faults, list[str]]:
         """Do the work with the fault in it: what happened, and what is wrong already."""
-        if point.how == "power":
-            self._cut_power(home, unbroken, point)
+        faults, problems = self._break_once(warm, home, unbroken, point)
+        if faults.kills and point.again is not None:
+            faults = Faults(kills=1 + self._kill_again(warm, home, point.again))
+        return faults, problems
+
+    def _break_once(
+        self, warm: WarmProcess, home: Path, unbroken: ReferenceRun, point: Point
+    ) -> tuple[Faults, list[str]]:
+        until = unbroken.position(point) if self._is_replayed(point) else None
+        if until is not None:
+            leaves = {"kill": left_by_kill, "torn": left_by_torn_write}.get(point.how)
+            unbroken.replay.leave(home, until, leaves or (lambda disk, _: disk.left(point.number)))
             return Faults(kills=1), []
         paths = unbroken.paths(home, point)
         injection = Injection(point.name, point.number, point.how if point.fails else "", point.times)
-        status = self._traced(warm, home, paths, injection, with_data=point.how == "torn")
+        status = self._traced(warm, home, paths, injection, with_data=not point.fails)
         if point.fails:
             failed = strace.injected(trace_of(home))
             return Faults(errors=failed), _wrong_after_errors(home, status, failed)
@@ -156,10 +185,16 @@ class Driver:
             alone = bool(self._scenario.apart) and status == 0 and bool(strace.killed(trace_of(home)))
             problem = f"the process was not killed there: it ended with {status}: {last_lines(output_of(home))}"
             return Faults(kills=int(alone)), [] if alone else [problem]
+        made = Replay(_calls_at(home), home, self._prepared).find_differences(home)
         if point.how == "torn":
             _tear(_calls_at(home))
-        again = self._kill_again(warm, home, point.again) if point.again is not None else 0
-        return Faults(kills=1 + again), []
+        return Faults(kills=1), [f"the calls before the kill do not make {path}" for path in made]
+
+    def _is_replayed(self, point: Point) -> bool:
+        """A process is killed where another one lives on for a moment, and at some of the other points."""
+        if point.fails or self._scenario.apart or point.how == "power":
+            return point.how == "power"
+        return not self._kills and bool(crc32(str(point).encode()) % _KILLED_EVERY)
 
     def _recovered(self, warm: WarmProcess, home: Path) -> Snapshot:
         """Restart with nothing in the way; all that came of it."""
@@ -170,30 +205,22 @@ class Driver:
         """Kill the recovery as well, at a call drawn from those it makes; how many kills that was."""
         rehearsal = home.with_name("rehearsal")
         homes.copy(home, rehearsal)
-        self._traced(warm, rehearsal, with_data=False)
-        found = strace.calls(trace_of(rehearsal), [rehearsal, effect_log_path(rehearsal)], self._apart(rehearsal))
-        changing = [call for call in found if call.changes]
+        both, apart = [rehearsal, effect_log_path(rehearsal)], self._apart(rehearsal)
+        self._traced(warm, rehearsal)
+        found = strace.calls(trace_of(rehearsal), both)
+        own = strace.select(found, both, apart)
         homes.remove(rehearsal)
+        changing = [call for call in own if call.changes]
         if not changing:
             return 0
         chosen = Random(seed).choice(changing)
-        under = [rehearsal, effect_log_path(rehearsal)]
-        touched = [path for path in strace.paths_of(found, under) if path not in self._apart(rehearsal)]
-        paths = [moved(path, rehearsal, home) for path in touched]
+        if not self._scenario.apart:
+            until = next(n for n, call in enumerate(found) if call.order == chosen.order)
+            Replay(found, rehearsal, home).leave(home, until, left_by_kill)
+            return 1
+        paths = [moved(path, rehearsal, home) for path in strace.paths_of(own, both) if path not in apart]
         status = self._traced(warm, home, paths, Injection(chosen.name, chosen.number), with_data=False)
         return int(status == _KILLED)
-
-    def _cut_power(self, home: Path, unbroken: ReferenceRun, point: Point) -> None:
-        """No process is needed: the disk is what the unbroken run's calls up to here make of it."""
-        until = int(point.name)
-        calls = [
-            replace(call, paths=tuple(moved(path, unbroken.home, home) for path in call.paths))
-            for call in unbroken.calls.all[:until]
-        ]
-        power.replay(home, calls, point.number)
-        witness = effect_log_path(home)
-        seen = [call.data for call in calls if call.name == "write" and call.paths[-1] == witness]
-        witness.write_bytes(witness.read_bytes() + b"".join(seen))
 
     # ------------------------------------------------------------------------------------------------------ processes
 
@@ -276,11 +303,13 @@ def _tear(found: Sequence[SystemCall]) -> None:
 
 
 @contextmanager
-def breaking(scenario: Scenario, warm: Sequence[WarmProcess], place: Path | None = None) -> Iterator[Driver]:
-    """A driver over these processes. Its homes lie in `place` and stay there; without it, in a directory of their own,
-    which is removed in the end unless one of them failed."""
+def breaking(
+    scenario: Scenario, warm: Sequence[WarmProcess], place: Path | None = None, *, kills: bool = False
+) -> Iterator[Driver]:
+    """A driver over these processes, as `Driver` says. Its homes lie in `place` and stay there; without it, in a
+    directory of their own, which is removed in the end unless one of them failed."""
     own = homes.scratch() if place is None else place.resolve()
-    driver = Driver(scenario, own / scenario.name, warm)
+    driver = Driver(scenario, own / scenario.name, warm, kills=kills)
     try:
         yield driver
     finally:

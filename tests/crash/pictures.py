@@ -11,6 +11,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,33 @@ _SQLITE_SIDE_FILES = ("-wal", "-shm", "-journal")
 DOUBT = "uncertain:"
 
 
+_opened: ContextVar[dict[Path, sqlite3.Connection] | None] = ContextVar("opened", default=None)
+
+
 @contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-        connection.row_factory = sqlite3.Row
-        yield connection
+def each_opened_once() -> Iterator[None]:
+    """Within it a database is opened by the first query and no other: SQLite reads its whole schema then."""
+    connections: dict[Path, sqlite3.Connection] = {}
+    token = _opened.set(connections)
+    try:
+        yield
+    finally:
+        _opened.reset(token)
+        for connection in connections.values():
+            connection.close()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
 
 
 def rows(path: Path, sql: str) -> list[list[Any]]:
     """The rows of a query over one of the home's databases."""
-    with _reading(path) as connection:
+    if (connections := _opened.get()) is not None:
+        if path not in connections:
+            connections[path] = _connect(path)
+        return [list(row) for row in connections[path].execute(sql)]
+    with closing(_connect(path)) as connection:
         return [list(row) for row in connection.execute(sql)]
 
 
@@ -185,7 +203,7 @@ def files(home: Path) -> list[list[str]]:
 
 def without_turn_ids(picture: dict[str, Any], home: Path) -> dict[str, Any]:
     """The picture with every turn called by the first message it answers."""
-    text = json.dumps(picture)
+    text = json.dumps(picture).replace(str(home), "HOME")
     first = "SELECT turn, min(external_id) FROM inbox WHERE turn IS NOT NULL GROUP BY turn"
     for turn, external_id in rows(home / "script.db", first):
         text = text.replace(str(turn), f"turn of {external_id}")

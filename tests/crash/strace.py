@@ -13,6 +13,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range")
@@ -107,16 +108,29 @@ def end(tracer: subprocess.Popen[str]) -> None:
 
 
 def calls(output: Path, under: Sequence[Path], besides: Sequence[Path] = ()) -> list[SystemCall]:
-    """The traced calls on files that lie in or are one of `under`, and not of `besides`, in order, numbered as `-P`
-    with all of their paths would count them."""
+    """The traced calls that `select` selects."""
+    return select(read(output), under, besides)
+
+
+def read(output: Path) -> list[SystemCall]:
+    """All traced calls in order, without numbers."""
+    lines = _whole_lines(output.read_text(encoding="ascii").splitlines())
+    return [replace(call, order=order) for order, line in enumerate(lines) if (call := _parsed(line)) is not None]
+
+
+def select(traced: Iterable[SystemCall], under: Sequence[Path], besides: Sequence[Path] = ()) -> list[SystemCall]:
+    """The calls on files that lie in or are one of `under`, and not of `besides`, in order, numbered as `-P` with all
+    of their paths would count them."""
     found: list[SystemCall] = []
     counts: Counter[tuple[int, str]] = Counter()
-    for order, line in enumerate(_whole_lines(output.read_text(encoding="ascii").splitlines())):
-        call = _parsed(line)
-        if call is None or not any(_within(path, under) and not _within(path, besides) for path in call.paths):
-            continue
-        counts[call.thread, call.name] += 1
-        found.append(replace(call, number=counts[call.thread, call.name], order=order))
+    wanted: dict[Path, bool] = {}
+    for call in traced:
+        for path in call.paths:
+            if path not in wanted:
+                wanted[path] = _within(path, under) and not _within(path, besides)
+        if any(wanted[path] for path in call.paths):
+            counts[call.thread, call.name] += 1
+            found.append(replace(call, number=counts[call.thread, call.name]))
     return found
 
 
@@ -142,7 +156,7 @@ def paths_of(found: Iterable[SystemCall], under: Sequence[Path]) -> list[Path]:
 
 
 def _within(path: Path, under: Sequence[Path]) -> bool:
-    return any(path == top or top in path.parents for top in under)
+    return any(path.is_relative_to(top) for top in under)
 
 
 def _whole_lines(lines: Iterable[str]) -> Iterator[str]:
@@ -178,7 +192,7 @@ def _parsed(line: str) -> SystemCall | None:
         strings = []
     else:
         data, strings = b"", [_bytes(text).decode() for text in _STRING.findall(arguments)]
-    descriptors = [(int(number), Path(_bytes(path).decode())) for number, path in _DESCRIPTOR.findall(arguments)]
+    descriptors = [(int(number), _path(path)) for number, path in _DESCRIPTOR.findall(arguments)]
     directory = descriptors[0][1] if descriptors else Path()
     descriptor = descriptors[0][0] if descriptors else None
     return SystemCall(
@@ -198,6 +212,11 @@ def _quoted(arguments: str) -> tuple[str, bytes, str]:
     before, _, rest = arguments.partition('"')
     quoted, _, after = rest.rpartition('"')
     return before, _bytes(quoted), after
+
+
+@lru_cache(maxsize=4096)
+def _path(quoted: str) -> Path:
+    return Path(_bytes(quoted).decode())
 
 
 def _bytes(text: str) -> bytes:

@@ -11,6 +11,7 @@ import pytest
 from tests.crash.available import needs_strace
 from tests.crash.driver import Verdict, breaking
 from tests.crash.points import RecordedCalls, all_points, parse, sample
+from tests.crash.replay import Replay
 from tests.crash.scenario import Faults
 from tests.crash.strace import SystemCall
 from tests.crash.toy import TOYS
@@ -58,6 +59,31 @@ def test_what_is_written_outside_of_the_home_is_found(warm: list[WarmProcess], t
     for name, astray in (("toy", set()), ("toy-astray", {"astray"})):
         with breaking(TOYS[name], warm, tmp_path) as driver:
             assert {call.paths[-1].name for call in driver.unbroken().outside} == astray
+
+
+def test_a_process_that_is_killed_leaves_what_a_replay_of_its_calls_does(
+    warm: list[WarmProcess], tmp_path: Path
+) -> None:
+    """Each of the others is replayed; `Driver` holds every process that it kills to this."""
+    for scenario, share in ((TOYS["toy"], 1), (TURN, 60)):
+        with breaking(scenario, warm, tmp_path, kills=True) as driver:
+            unbroken = driver.unbroken()
+            dying = [p for p in unbroken.points if p.how in ("kill", "torn") and p.again is None][::share]
+            assert len(dying) > 9
+            assert [verdict.problems for verdict in driver.run(unbroken, dying)] == [()] * len(dying)
+
+
+def test_a_kill_that_left_what_its_calls_do_not_make_counts_as_failed(tmp_path: Path) -> None:
+    home, prepared = tmp_path / "home", tmp_path / "prepared"
+    for place in (home, prepared):
+        place.mkdir()
+        (place / "note").write_bytes(b"a")
+    call = SystemCall(1, "pwrite64", 1, (home / "note",), "3<note>, 1, 1", 1, b"b")
+    (home / "note").write_bytes(b"ab")
+    assert Replay([call], home, prepared).find_differences(home) == []
+    assert Replay([], home, prepared).find_differences(home) == ["note"]
+    (home / "other").mkdir()
+    assert Replay([call], home, prepared).find_differences(home) == ["other"]
 
 
 def test_a_failed_point_is_kept_and_its_name_repeats_it(warm: list[WarmProcess], tmp_path: Path) -> None:

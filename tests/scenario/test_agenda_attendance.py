@@ -25,6 +25,7 @@ from tests.support.command_line import run_assistant, run_daemon, run_in_process
 from tests.support.running_app import LiveApp, run_app
 
 WILL_NOT_COME = "Reminders come only while the assistant runs"
+WILL_NOT_RUN = "Schedules run only while the assistant runs"
 WAITS = f"and nothing will run the assistant then. {advise_to_stay()}"
 
 
@@ -36,16 +37,18 @@ def enable_service(config: Path, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "will_not"),
     [
-        ("remind", "call mum", "--at", "tomorrow at 9"),
-        ("schedule", "add", "news", "What is new?", "--every", "day at 9"),
+        (("remind", "call mum", "--at", "tomorrow at 9"), WILL_NOT_COME),
+        (("schedule", "add", "news", "What is new?", "--every", "day at 9"), WILL_NOT_RUN),
     ],
 )
-def test_who_sets_something_that_nothing_will_run_for_is_told_so(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_who_sets_something_that_nothing_will_run_for_is_told_so(
+    tmp_path: Path, words: tuple[str, ...], will_not: str
+) -> None:
     done = run_in_process(tmp_path / "home", *words)
     assert done.returncode == 0
-    assert done.err.startswith(WILL_NOT_COME) and advise_to_stay() in done.err
+    assert done.err.startswith(will_not) and advise_to_stay() in done.err
     assert run_in_process(tmp_path / "home", "remind", "x", "--at", "tomorrow", "--json").out.count(WILL_NOT_COME) == 1
 
 
@@ -137,7 +140,7 @@ async def test_what_is_due_while_nothing_runs_is_red_at_once_and_is_not_said_to_
         after = stored_status(settings, stores, due_at + timedelta(seconds=1))
         (problem,) = after["problems"]
         assert '1 reminder or schedule is due and was not sent: "call mum" (' in problem
-        assert "1 reminder or schedule waits, since " in after["unattended"]
+        assert "1 reminder waits, since " in after["unattended"]
         assert after["unattended"].endswith(f"09:00, and nothing runs the assistant. {advise_to_stay()}")
         # A process that serves is given a moment.
         it.clock.now = due_at + timedelta(seconds=1)

@@ -93,6 +93,14 @@ def test_on_a_new_machine_an_empty_list_is_an_answer(line: str, tmp_path: Path) 
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.parametrize("line", ["verify --repair", "backup restore", "backup restore gone.tar.gz --force"])
+def test_what_found_nothing_to_do_leaves_nothing_behind(line: str, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    for home in (tmp_path / "home", tmp_path / "there"):
+        run_in_process(home, *line.split())
+    assert [path.name for path in tmp_path.rglob("*")] == ["there"]
+
+
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder that was used, and in which nothing was said."""

@@ -76,6 +76,11 @@ def test_the_wheel_holds_three_packages_and_the_shipped_data(wheel: Path) -> Non
     }
     assert "assistant/config/default.toml" in shipped
     assert shipped <= names
+    pages = {name.removeprefix("assistant/") for name in names if name.startswith("assistant/docs/")}
+    assert {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} <= pages
+    assert {page for page in pages if page.startswith("docs/developing/")} == {
+        f"docs/developing/reference/{name}.md" for name in ("settings", "exit-codes", "json")
+    }
     assert not [name for name in names if "test" in name.lower()]
 
 
@@ -109,3 +114,11 @@ def test_the_installed_program_answers_and_keeps_what_was_said(installed: Path, 
 
 def test_the_installed_program_finds_its_settings(installed: Path, tmp_path: Path) -> None:
     assert "emergency_threshold" in run(installed, tmp_path / "home", "assistant", "config", "show")
+
+
+def test_the_installed_program_has_the_pages_that_its_texts_name(installed: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    names = [line.partition(": ")[0] for line in run(installed, home, "assistant", "docs").splitlines()]
+    assert {"telegram", "replica", "settings"} <= set(names)
+    page = run(installed, home, "assistant", "docs", "replica")
+    assert page == (ROOT / "docs" / "replica.md").read_text(encoding="utf-8")

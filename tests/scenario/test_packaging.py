@@ -14,6 +14,7 @@ import pytest
 import yaml
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
+from platformdirs import user_data_path
 
 from assistant import __version__
 from assistant.cli.main import assistant
@@ -74,6 +75,8 @@ def test_the_man_page_is_plain_roff_and_has_every_command(name: str) -> None:
     assert page.isascii() and page.startswith(f".TH {name.upper()} 1")
     requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
     assert requests <= {".TH", ".SH", ".SS", ".PP", ".TP", ".EX", ".EE", ".I", ".BR"}
+    # Where the program puts it where nothing else is said, as a person of a Linux machine sees it.
+    assert f"~/.local/share/{user_data_path('assistant', appauthor=False).name}\n" in page
     if name == "assistant":
         assert all(f".SS assistant {command}" in page for command in ("chat", "remind add", "approvals revoke"))
 

@@ -37,7 +37,7 @@ def make_request(*messages: Message | str, **changes: Any) -> ModelRequest:
     """A request; texts stand for what the user says."""
     said = tuple(Message("user", one) if isinstance(one, str) else one for one in messages)
     fields: dict[str, Any] = {"system": (SystemBlock("Be kind.", True),), "tools": (LOOK_TOOL,), **changes}
-    return ModelRequest(messages=said, **fields)
+    return ModelRequest(**{"messages": said, **fields})
 
 
 def call(call_id: str, **arguments: Any) -> Message:

@@ -113,7 +113,9 @@ class LiveApi:
     clock: SteppingClock
 
     async def wait_idle(self) -> None:
+        """Everything is answered, and what follows a turn is done."""
         await self.app.runtime.wait_until_idle()
+        await self.app.background_compaction.wait_until_idle()
 
 
 def free_port() -> int:

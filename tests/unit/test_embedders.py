@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
 
 from assistant.core.errors import MemoryUnavailable
 from assistant.mem0.codec import EmbedderSettings
-from assistant.mem0.embedders import TokenTable, WordLlamaEmbedder, open_embedder
+from assistant.mem0.embedders import TokenTable, WordLlamaEmbedder, open_embedder, open_tokenizer
 from assistant.mem0.remote_embedders import RemoteEmbedder
 from assistant.mem0.vectors import nearest_vectors, vector_to_bytes
 from tests.support.semantic_memory import EmbedderServer, run_embedder_server
@@ -47,6 +48,19 @@ def letters() -> Iterator[EmbedderServer]:
 
 
 # ------------------------------------------------------------------------------------------------------- WordLlama
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_tokenizer_read_in_steps_makes_the_tokens_of_the_whole_file(text: str) -> None:
+    spec = importlib.util.find_spec("wordllama")
+    assert spec is not None and spec.origin is not None
+    path = Path(spec.origin).parent / "tokenizers" / "l2_supercat_tokenizer_config.json"
+    whole, in_steps = Tokenizer.from_file(str(path)), open_tokenizer(path)
+    assert in_steps.get_vocab() == whole.get_vocab()
+    for special in (False, True):
+        assert in_steps.encode(text, add_special_tokens=special).tokens == (
+            whole.encode(text, add_special_tokens=special).tokens
+        )
 
 
 def test_vectors_are_those_of_the_package_itself(wordllama: WordLlamaEmbedder) -> None:

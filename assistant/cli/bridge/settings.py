@@ -40,11 +40,11 @@ _BOTFATHER = (
 )
 _DISCORD_BOT = (
     "The assistant talks through a Discord bot of your own. Make one at https://discord.com/developers/applications as "
-    "the page docs/discord.md shows, turn on Message Content Intent, and copy its token."
+    "the page that `assistant docs discord` shows, turn on Message Content Intent, and copy its token."
 )
 _SLACK_APP = (
     "The assistant talks through a Slack app of your own. Make one at https://api.slack.com/apps as the page "
-    "docs/slack.md shows, install it to your workspace, and copy its two tokens."
+    "`assistant docs slack` shows, install it to your workspace, and copy its two tokens."
 )
 _MATRIX_ACCOUNT = (
     "The assistant needs its own account on a Matrix homeserver. Register one there as for a person; do not use your "

@@ -364,8 +364,8 @@ def _keep_edited(file: Path, current: str, force: bool, done: str) -> None:
         return
     if not force:
         raise UsageError(
-            f"{file} was changed manually, and was not {done}. Move your changes to a drop-in (docs/service.md), or "
-            "use --force, which keeps a copy."
+            f"{file} was changed manually, and was not {done}. Move your changes to a drop-in (`assistant docs "
+            "service`), or use --force, which keeps a copy."
         )
     copy = file.with_name(f"{file.name}.edited")
     shutil.copy2(file, copy)

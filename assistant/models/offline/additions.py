@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import pairwise
 
 from assistant.core.text import lazy_regex
 from assistant.core.time_language import H
 from assistant.core.time_pieces import FoundTimes, are_joined, find_times
-from assistant.core.time_readers import TimePiece, find_length
+from assistant.core.time_readers import find_length
 from assistant.core.time_resolve import resolve_times
 from assistant.models.offline.chatter import without_told
 from assistant.models.offline.cues import fold, read_cues, says, says_any
@@ -26,6 +24,18 @@ from assistant.models.offline.lists import (
     todo_items,
 )
 from assistant.models.offline.matching import ListedItem, count_hits
+from assistant.models.offline.moments import (
+    MOST_PARTS,
+    PARTS,
+    SENTENCE_PARTS,
+    each_with_moment,
+    joined_moments,
+    of_twenty_four,
+    phrase_of,
+    spell_alarms,
+    split_between,
+    without_reason,
+)
 from assistant.models.offline.moves import move
 from assistant.models.offline.order_signs import SAME_AGAIN
 from assistant.models.offline.plain_forms import duty_by_day, has_deadline, last_day, names_past_day
@@ -33,14 +43,6 @@ from assistant.models.offline.plans import MOMENT, OtherAnswer, Plan, PlanContex
 from assistant.models.offline.targets import content_words, find_targets
 from assistant.models.offline.timers import several_timers, without_for
 
-_MOST_PARTS = 4
-_PARTS = lazy_regex(
-    r"\s*,?\s+(?:and|und|et|y|puis|then|dann|luego)\s+(?:then |dann |puis |luego |also |auch |aussi |tambien )?",
-    re.IGNORECASE,
-)
-_SENTENCE_PARTS = lazy_regex(
-    r"\s*[,;.!]\s+|\s+[-–]\s+|\s+(?:so|cos|because|also|weil|denn|donc|car|asi que|porque)\s+", re.IGNORECASE
-)
 _MORE_PARTS = lazy_regex(r"\s*[,;:]\s+(?:(?:and|und|et|y)\s+)?|\s+(?:and|und|et|y)\s+", re.IGNORECASE)
 _BARE_HOUR = lazy_regex(
     rf"(?:\b(?:for|at|auf|um|a|pour|para|las)\s+)?\b(\d{{1,2}})\b|\b(?:for|at|auf|um|a|las)\s+({H})"
@@ -66,7 +68,6 @@ _FOR_HOUR = lazy_regex(
     r"\b(?:auf|for) (?=\d{1,2}(?:[:.]\d\d)?(?: |$|,)(?! ?(?:min|std|stunden?|sek|hours?|h\b|people|eggs)))",
     re.IGNORECASE,
 )
-_BARE_END = lazy_regex(r"(?<![\d:.h])\d{1,2}$")
 # "And another", "und einen", "und nochmal"
 _ANOTHER = lazy_regex(
     r"^(?:(?:and |und |et |y )?(?:another|one|einen?|nochmal|noch mal|again|une? autre|otr[oa])[ ,]*)+$", re.IGNORECASE
@@ -75,6 +76,8 @@ _ANOTHER = lazy_regex(
 _RINGS_AT_END = lazy_regex(
     r"(?:^|(?<= ))(?:(?:to )?(?:go(?:es)? off|ring|sound)|klingel[nt]+|lautet|sonner?|suen[ea])[\s.!]*$"
 )
+# What stands before the day of a thing, and is no other thing: "the present, due the 22nd".
+_OF_DUE = frozenset(["due", "deadline", "fallig", "frist", "spatestens", "by"])
 _IS_PAST = "That time has passed, so nothing is set. Say one that is still to come: remind me to … tomorrow at 9."
 _AT_WHICH_HOURS = "At what times? Nothing is set yet. Say them: remind me every day at 9 and at 18 to …"
 _FOR_HOW_LONG = "For how long? Nothing is set yet. Say it with the time: set a timer for 10 minutes."
@@ -83,6 +86,8 @@ _FOR_WHEN = "For when? Nothing is set yet. Say it with the time: set an alarm fo
 
 def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """What has no time, or where no reminder can be set, goes on the to-do list, with a word that it will not ring."""
+    if _only_later(text):
+        return (yield from move(text, items, context))
     if (again := _again(text, items, context)) is not None:
         return (yield from call_tool("set_reminder", **again))
     if says("keeps_only", fold(text)) and _names_repeating(text, items, context):
@@ -116,6 +121,13 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
             result = yield from call_tool("manage_todo_list", action="add", items=[item])
             answers.append(f"{describe_todos(result)}\n\n{_ON_THE_LIST}")
     return "\n".join(answers)
+
+
+def _only_later(text: str) -> bool:
+    """Whether what came is to come again in a while, and nothing is named: "vuelve a avisarme en media hora"."""
+    pieces, folded = find_times(text).pieces, fold(text)
+    only_so_long = bool(pieces) and all(piece.kind == "delta" and piece.minutes for piece in pieces)
+    return only_so_long and says("again", folded) and not says("more", folded) and not content_words(text)
 
 
 def _when(phrase: str, now: datetime | None, *, wakes: bool) -> dict[str, str]:
@@ -170,6 +182,9 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     folded = fold(text)
     wakes = says("wake", folded)
     rings = wakes or says("alarm", folded)
+    if wakes and (alone := without_reason(text)):
+        return _reminders_in(alone)
+    text = spell_alarms(text) if rings else text
     times = find_times(_FOR_HOUR.sub("at ", text) if rings else text)
     if says("timer", folded) and len(timers := several_timers(text)) > 1:
         return timers
@@ -179,28 +194,34 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
         rest = f"{text[: length.start]} {text[length.end :]}" if length else ""
         if minutes:
             return [(order_subject(without_for(rest)) or "Timer", f"in {minutes} minutes")]
-    times = _of_twenty_four(times)
+    times = of_twenty_four(times)
     clocks = times.of_kind("clock")
     parts = [piece for piece in times.pieces if piece.part and piece.kind in ("part", "repeat")]
-    if len(clocks) < 2 and 1 < len(parts) <= _MOST_PARTS and are_joined(times, parts):
+    if len(clocks) < 2 and 1 < len(parts) <= MOST_PARTS and are_joined(times, parts):
         # "every morning and every evening"
         others = [piece for piece in times.pieces if piece not in parts]
-        return [(order_subject(times.words), _phrase(times, [part, *others])) for part in parts]
+        return [(order_subject(times.words), phrase_of(times, [part, *others])) for part in parts]
+    moments = times.of_kind("clock", "part")
+    if len(clocks) == 1 and 1 < len(moments) <= MOST_PARTS and are_joined(times, moments):
+        # "at midday and at 6"
+        others = [piece for piece in times.pieces if piece not in moments]
+        words = times.words.replace(" and ", " ").replace(" und ", " ")
+        return [(order_subject(words), phrase_of(times, [moment, *others])) for moment in moments]
     if len(clocks) > 1 and not are_joined(times, clocks) and (event := _before_event(times)):
         return [event]
-    if 1 < len(clocks) <= _MOST_PARTS:
+    if 1 < len(clocks) <= MOST_PARTS:
         return _several(times)
-    if len(days := times.joined_days) > 1 and len(days) <= _MOST_PARTS and not times.rule:
+    if len(days := times.joined_days) > 1 and len(days) <= MOST_PARTS and not times.rule:
         others = [piece for piece in times.pieces if piece not in days]
-        return [(order_subject(times.words.replace(" and ", " ")), _phrase(times, [day, *others])) for day in days]
-    if not clocks and not times.rule and 1 < len(moments := _joined_moments(times)) <= _MOST_PARTS:
+        return [(order_subject(times.words.replace(" and ", " ")), phrase_of(times, [day, *others])) for day in days]
+    if not clocks and not times.rule and 1 < len(moments := joined_moments(times)) <= MOST_PARTS:
         # "tonight and tomorrow morning"; "tomorrow morning the dog, and in the evening the cat"
-        return [(order_subject(times.words), _phrase(times, pieces)) for pieces in moments]
-    if not clocks and not times.rule and len(own := _each_with_moment(times)) > 1:
+        return [(order_subject(times.words), phrase_of(times, pieces)) for pieces in moments]
+    if len(clocks) < 2 and not times.rule and len(own := each_with_moment(times)) > 1:
         return own
     deltas = times.of_kind("delta")
-    if 1 < len(deltas) <= _MOST_PARTS and are_joined(times, deltas):
-        return [(_subject(times.words, folded, wakes=wakes), _phrase(times, [delta])) for delta in deltas]
+    if 1 < len(deltas) <= MOST_PARTS and are_joined(times, deltas):
+        return [(_subject(times.words, folded, wakes=wakes), phrase_of(times, [delta])) for delta in deltas]
     when = times.phrase
     if (
         rings
@@ -210,47 +231,6 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
         words = f"{times.words[: hour.start()]} {times.words[hour.end() :]}"
         return [(_subject(words, folded, wakes=wakes), f"{when} at {hour[1] or hour[2]}".strip())]
     return [(_subject(times.words, folded, wakes=wakes), when)]
-
-
-def _each_with_moment(times: FoundTimes) -> list[tuple[str, str]]:
-    """One for each part of a sentence, where each has a part of a day and words of its own: "tomorrow morning the pass,
-    and in the evening the laundry"."""
-    read = [find_times(part) for part in _split(times, _PARTS)]
-    subjects = [order_subject(part.words) if content_words(part.text) else "" for part in read]
-    if not 1 < len(read) <= _MOST_PARTS or not all(subjects) or not all(part.of_kind("part") for part in read):
-        return []
-    day = next((_phrase(read[0], read[0].of_kind("day")) for _ in read[0].of_kind("day")), "")
-    whens = [part.phrase if part.of_kind("day") else f"{day} {part.phrase}".strip() for part in read]
-    return list(zip(subjects, whens, strict=True))
-
-
-def _of_twenty_four(times: FoundTimes) -> FoundTimes:
-    """Where one hour is of a dial of twenty-four, all are: "at 8 and at 20"."""
-    clocks = times.of_kind("clock")
-    if len(clocks) < 2 or not any(clock.minutes >= 13 * 60 and not clock.half for clock in clocks):
-        return times
-    text = times.text
-    for clock in reversed(clocks):
-        own = text[clock.start : clock.end]
-        text = f"{text[: clock.start]}{_BARE_END.sub(lambda m: f'{int(m[0]):02}:00', own)}{text[clock.end :]}"
-    return find_times(text)
-
-
-def _joined_moments(times: FoundTimes) -> list[list[TimePiece]]:
-    """The pieces of each moment, where a text names several days or parts of days that only "and" joins, each part of
-    a day with its own day; else nothing."""
-    pieces = times.of_kind("day", "part")
-    if len(pieces) < 3 and not any(piece.offset == 0 for piece in pieces if piece.kind == "part"):
-        return []
-    moments: list[list[TimePiece]] = []
-    for piece in pieces:
-        if moments and not times.text[moments[-1][-1].end : piece.start].strip(" ,"):
-            moments[-1].append(piece)
-        elif not moments or are_joined(times, (moments[-1][-1], piece)):
-            moments.append([piece])
-        else:
-            return []
-    return moments if len(pieces) == len(times.pieces) else []
 
 
 def _subject(words: str, folded: str, *, wakes: bool) -> str:
@@ -264,22 +244,9 @@ def _subject(words: str, folded: str, *, wakes: bool) -> str:
     return f"{name}: {subject}" if subject else name
 
 
-def _phrase(times: FoundTimes, pieces: Sequence[TimePiece]) -> str:
-    return replace(times, pieces=tuple(sorted(pieces, key=lambda piece: piece.start))).phrase
-
-
-def _split(times: FoundTimes, pattern: re.Pattern[str]) -> list[str]:
-    """The parts of a text, none of which begins or ends within a time: "a las 12 y media"."""
-    masked = times.text
-    for piece in times.pieces:
-        masked = f"{masked[: piece.start]}{'0' * (piece.end - piece.start)}{masked[piece.end :]}"
-    ends = [(0, 0), *(match.span() for match in pattern.finditer(masked)), (len(masked), len(masked))]
-    return [part for (_, start), (end, _) in pairwise(ends) if (part := times.text[start:end]).strip()]
-
-
 def _before_event(times: FoundTimes) -> tuple[str, str] | None:
     """What is at one time, to be reminded of at another: "notary on Thursday at 3, tell me the day before at 6"."""
-    parts = _split(times, _SENTENCE_PARTS)
+    parts = split_between(times, SENTENCE_PARTS)
     read = [find_times(part) for part in parts]
     calls = [
         n
@@ -293,21 +260,21 @@ def _before_event(times: FoundTimes) -> tuple[str, str] | None:
     call, subject = read[calls[0]], ", ".join(filter(None, (order_subject(one.words) for one in others)))
     if event is None or not subject:
         return None
-    days = [] if call.of_kind("day", "repeat") else [_phrase(one, one.of_kind("day")) for one in others]
+    days = [] if call.of_kind("day", "repeat") else [phrase_of(one, one.of_kind("day")) for one in others]
     return subject, " ".join([*filter(None, days), call.phrase])
 
 
 def _several(times: FoundTimes) -> list[tuple[str, str]]:
     """One for each hour: with its own words where it has some, else with those of all."""
-    parts = _split(times, _PARTS)
+    parts = split_between(times, PARTS)
     read = [find_times(part) for part in parts]
     if len(parts) < 2 or any(len(part.of_kind("clock")) != 1 for part in read):
-        parts = [part for part in _split(times, _MORE_PARTS) if find_times(part).of_kind("clock")]
+        parts = [part for part in split_between(times, _MORE_PARTS) if find_times(part).of_kind("clock")]
         read = [find_times(part) for part in parts]
     if len(parts) < 2:
         clock = times.of_kind("clock")[-1]
         kept = [piece for piece in times.pieces if piece.kind != "clock" or piece is clock]
-        return [(order_subject(times.words), _phrase(times, kept))]
+        return [(order_subject(times.words), phrase_of(times, kept))]
     whole = _ANOTHER.sub("", order_subject(times.words))
     whole = whole or (
         _subject("", fold(times.text), wakes=True) if says_any(("wake", "alarm"), fold(times.text)) else ""
@@ -352,7 +319,7 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     due = (_due_date(times, context.now) if due and context.now else "") or due
     if not (name or due) and times.of_kind("span") and context.now:  # "this weekend"
         due = last_day(times, context.now)
-    dated = [find_times(each).has_day for each in _PARTS.split(text)]
+    dated = [find_times(each).has_day for each in PARTS.split(text)]
     freely = (
         bool(name)
         or (len(dated) > 1 and all(dated))
@@ -363,6 +330,7 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     words = times.words if due else text
     words = order_subject(words) if says("set_reminder", fold(text)) and not part.is_named else words
     things = quoted_items(text) or without_told(split_items(todo_items(words), freely=freely))
+    things = [thing for thing in things if not (due and fold(thing) in _OF_DUE)] or things
     if not all(things):
         raise OtherAnswer
     arguments: dict[str, object] = {"action": "add", "items": things, **({"list": name} if name else {})}

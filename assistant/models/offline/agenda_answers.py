@@ -34,7 +34,16 @@ from assistant.models.offline.targets import items_at_times
 
 _SPANS = {"weekend": "weekend", "nextweek": "next week", "thisweek": "week", "thismonth": "month"}
 # What asks for all that is planned, whatever other words it has.
-_OF_PLANS = ("agenda_noun", "reminder_noun", "todo_noun", "open_todos", "goes_through", "all", "both_kinds")
+_OF_PLANS = (
+    "agenda_noun",
+    "reminder_noun",
+    "todo_noun",
+    "open_todos",
+    "goes_through",
+    "all",
+    "both_kinds",
+    "repeating",
+)
 # "After 5", "ab 17 Uhr", "avant midi"
 _SIDE = lazy_regex(
     r"\b(?P<after>after|past|from|nach|ab|apres|a partir d[e']|a partir de|despues de|desde|as of)"
@@ -58,6 +67,11 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     folded, times = fold(text), find_times(text)
     if (month := month_asked_for(text)) and "show_agenda" in context.tools:
         return _without_questions((yield from call_tool("show_agenda", when=month)), text, month)
+    if says("lists_all", folded.strip(" .!?")) and not times.pieces:
+        waiting = [item for item in items if not item.done]
+        return _everything(
+            [item for item in waiting if item.kind == "reminder"], [item for item in waiting if item.kind == "todo"]
+        )
     if says("days_until", folded):
         return _days_until(times, items, context.now)
     if left := asks_what_is_left(text):
@@ -81,7 +95,8 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     by_words = matching(words, [item for item in items if not item.done])
     if "next_one" in topics and not by_words and not times.pieces:
         return _next(items)
-    name = _list_asked_for(text, todos)
+    asks_done = "already_done" in topics and not matching(words, todos) and "when" not in folded
+    name = None if asks_done and not any(list_names(text)) else _list_asked_for(text, todos)
     if name is not None:
         if not any(is_same_list(item.list, name) for item in todos) and not _asks(folded, text):
             raise OtherAnswer(sure=False)  # "Marc est sur liste d'attente"
@@ -91,7 +106,7 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     is_due = says("due_by", folded) and bool(times.pieces) and any(item.due for item in todos)
     if is_due and not by_words:
         return _of_todos([item for item in todos if not item.done], times, folded, context.now)
-    if "already_done" in topics and not matching(words, todos) and "when" not in folded:
+    if asks_done:
         return _shown("Done lately", [item for item in todos if item.done], "Nothing was ticked off in the last day.")
     if "reminder_noun" in topics:
         return _of_reminders(text, words, reminders, times, context)
@@ -152,6 +167,8 @@ def look_up(text: str, context: PlanContext) -> Plan:
     if not {"list_reminders", "manage_todo_list"} <= context.tools:
         raise OtherAnswer
     items, times = (yield from read_items(context)), find_times(text)
+    if says("due_by", fold(text)) and times.pieces and rank_intents(text, items)[0][0] == "ask":
+        return (yield from ask(text, items, context))
     try:
         return _about(subject_words(text), items)
     except OtherAnswer:

@@ -140,6 +140,10 @@ def _run(plan: Plan, results: Sequence[str]) -> ToolStep | str | NoOrder:
 
 def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Plan:
     """Raises `OtherAnswer` for a statement or a question about what was told."""
+    if says("lets_it_be", fold(text)):
+        if not changed_right_before(context):
+            raise OtherAnswer
+        return (yield from undo(text, (), context))
     if says("undo", fold(text)) and (changed_right_before(context) or not says("drop", fold(text))):
         return (yield from undo(text, (), context))
     if (number := other_number(text)) is not None:
@@ -211,7 +215,7 @@ def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, st
     more_of_it = more_of_it or (intent == "add" and not list_names(text))  # perhaps a list by its name alone
     if chance >= _SURELY_NEW.get(intent, 2) and not more_of_it and not _BETWEEN_ORDERS.search(text):
         return []
-    only_lists = names_list(text) and not says("reminder_noun", folded)
+    only_lists = names_list(text) and not says_any(("reminder_noun", "lists_all"), folded)
     return (yield from read_items(context, reminders=not only_lists))
 
 

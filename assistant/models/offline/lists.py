@@ -126,7 +126,7 @@ _POINTS_TO_IT = lazy_regex(
     r"(?:(?:pon|echa|agrega|anade|apunta|anota|mete|metese|suma|incluye)(?:me|se)?l[oae]s?|(?:mets|note|ajoute"
     r"|rajoute|inscris)-l[ea]s?)"
     r"(?: (?:porf\w*|stp|ahi|tambien|aussi|please))?"
-    r"|(?:and |so )?(?:it|that|they|those|this|these) (?:should |needs? to |has to |have to )?(?:goes?|belongs?)"
+    r"|(?:and |so )?(?:(?:it|that|they|those|this|these) )?(?:should |needs? to |has to |have to )?(?:goes?|belongs?)"
     # "tu les inscris ?", "¿los apuntas?", "schreibst du die auf?"
     r"|¿?(?:tu )?(?:me |nous |nos )?(?:les?|la|los|las|lo)"
     r" (?:inscri|note|met|ajoute|rajoute|apunt|pon|anot|agreg|anad|ech)\w*"
@@ -374,6 +374,8 @@ def _without_order(clause: str) -> str:
     """A clause without the verb that orders; "" where nothing else is in it."""
     clause = " ".join(_DUE.sub(" ", clause).split())
     orders = read_cues()
+    if any(fold(clause) in names for names in orders.groceries.values()):
+        return clause  # "Mais" is no conjunction there
     for _ in range(2):
         clause = _CONTENTS.sub("", clause)
         for name in ("verb", "need"):

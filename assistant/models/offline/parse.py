@@ -86,6 +86,9 @@ _TAKES_BACK = lazy_regex(
 )
 # "Note to self: ring the bank", of which "note to self: the code is 4711" is none.
 _MEMO = lazy_regex(r"^(?:note|memo|reminder) to (?:self|myself) ?[:,-] ?", re.IGNORECASE)
+_NOT_THAT = lazy_regex(
+    r"(?:i meant|ich meinte) \w+[\s.!]*$|\w,? (?:not|nicht|pas|no) (?:an? |de |den |die |das |der |the )?[\w-]+[\s.!]*$"
+)
 _NUMBERED = lazy_regex(r"(?:(?<=[\s:])|^)\d[.)] ?(?=[^\W\d_])")
 _BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
 
@@ -269,18 +272,19 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     bare = phrases.patterns["courtesy_before"].sub("", plain, count=1)
     if name := told_name(sentence.text):
         return Note(name=name)
-    if asks_own_name(plain) and (sentence.has_question_mark or says("asks", fold(plain)) or sentence.is_question):
+    asks = sentence.has_question_mark or says("asks", fold(plain)) or sentence.is_question
+    if (asks and asks_own_name(plain)) or says("asks_what_was", fold(plain)):
         return as_question(bare)
     order = without_chatter(spell_order(sentence.text))
     if orders and (impossible := find_impossible_time(plain)) and not _only_mentions(plain):
         return Say(f"{impossible} {_NO_SUCH_TIME}")
     if result := answer_sum(sentence.text):
         return Say(result)
-    if says("asks_what_was", fold(plain)):
-        return as_question(bare)
     erases = read_cues().patterns["erases_about"].search(fold(plain))
     if erases and not names_what_orders_are_about(erases["what"]):
         return Say(_ERASES_ABOUT.format(what=erases["what"]))
+    if orders and says("lets_it_be", fold(plain)):
+        return DoOrder(order, Say("All right.", is_small_talk=True))
     if says("keeps_in_mind", fold(plain)) and not sentence.has_question_mark and not find_times(plain).pieces:
         return Note(is_task=True)
     if tells_what_was_done(plain) and not sentence.has_question_mark:
@@ -298,11 +302,8 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     intent, chance = rank_without_items(order)[0]
     if not by_form and intent in ("question", "statement") and chance > _LIKELY and not sentence.has_question_mark:
         otherwise = as_question(bare) if intent == "question" else Note()
-    if (
-        may_be_order(order)
-        or has_plain_form(order)
-        or (isinstance(otherwise, Correction) and names_what_orders_are_about(order))
-    ):
+    puts_right = names_what_orders_are_about(order) or _NOT_THAT.search(fold(order)) is not None
+    if (isinstance(otherwise, Correction) and puts_right) or may_be_order(order) or has_plain_form(order):
         return DoOrder(order, otherwise)
     return note_of(order) if otherwise == Note() else otherwise
 
@@ -339,9 +340,8 @@ def _is_question(sentence: Sentence, bare: str) -> bool:
     if sentence.has_question_mark:
         return not patterns["tag"].search(sentence.text)
     own = blank_quotations(bare)
-    if says("asks", fold(own)):
-        return True
-    return sentence.is_question or Sentence(bare, own).is_question or patterns["asks"].fullmatch(own) is not None
+    asks = says("asks", fold(own)) or sentence.is_question or Sentence(bare, own).is_question
+    return asks or patterns["asks"].fullmatch(own) is not None
 
 
 def _by_phrase(rows: PhraseRows, text: str, *, asks: bool) -> PlainRequest | None:

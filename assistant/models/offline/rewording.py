@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 
@@ -20,14 +21,16 @@ _ARTICLE = r"(?:(?:the|an?|la|le|les|el|los|las|die|der|das|den|dem|du|des|de la
 _NEW_NAMES = tuple(
     lazy_regex(pattern)
     for pattern in (
+        r"^(?:please |bitte )?(?:make|change|mach\w*) (?:it|that|das|es|da)? ?(?:to |lieber |bitte )?(?P<new>.+?)"
+        r" (?:instead of|rather than|statt|anstatt|anstelle von) (?P<old>.+?)(?: draus| daraus)?$",
         r"\b(?:rename|reword|change)\s+(?P<old>.+?)\s+(?:to say|to read|to|as|into)\s+(?P<new>.+)$",
-        r"(?:renomme\w*|renombra\w*|benenne?|umbenenne?n?|nenne?|cambia\w*|change)\s+(?P<old>.+?)\s+"
+        r"(?:renomme\w*|renombra\w*|benenne?|umbenenne?n?|nenne?|(?:ae?nder|korrigier|bessere?)e?|cambia\w*|change)\s+(?P<old>.+?)\s+"
         r"(?:in|en|a|por|zu|to)\s+(?P<new>.+?)(?: um)?$",
         r"(?:replace|ersetze?|remplace[rz]?|sustituye|reemplaza|swap)\s+(?P<old>.+?)\s+"
         r"(?:with|by|for|durch|mit|par|por|con)\s+(?P<new>.+)$",
         r"(?:(?:statt|anstatt|anstelle|instead of|en vez de|en lugar de)\s+|au lieu d(?:e\s+|'))(?P<old>.+?)\s+"
         r"(?:it should (?:say|be|read)|it'?s|it is|c'est|es(?= (?:el|la|un|una|a) )|ist es|ca doit etre"
-        r"|ce (?:sera|doit etre)|que (?:ponga|sea|diga)|soll da|soll"
+        r"|ce (?:sera|doit etre)|que (?:ponga|sea|diga)|soll(?:en|te|ten)?(?: (?:da|es|jetzt|doch))*|(?:waren|sind) es"
         r"|mach|schreib|nimm|bitte|lieber|besser|put|make it|get|mets|ecris|note|prends|pon"
         r"|compra|mejor|plutot)\s+"
         r"(?P<new>.+?)(?:\s+(?:stehe?n|hin|sein))*$",
@@ -93,6 +96,9 @@ _SWAPS = tuple(
         r"(?P<new>[\w'-]+(?: [\w'-]+){0,3})$",
         # "Emilia hol ich ab, nicht Emma"
         r"^(?P<new>[\w-]{3,}) [^,]{3,40}, (?:not|nicht|pas|no) (?:a |de )?(?P<old>[\w-]{3,})$",
+        # "Den Hundefriseur muss ich anrufen, nicht den Tierarzt"
+        rf"^{_ARTICLE}(?P<new>[\w-]{{3,}}) (?:muss|soll|will|mochte) (?:ich|man) [^,]{{3,40}}?,? (?:und )?nicht"
+        rf" (?:bei )?{_ARTICLE}(?P<old>[\w-]{{3,}})$",
         # "I have to call the insurance, not the bank"
         rf"(?<= )(?P<new>[\w-]{{3,}}),? (?:and |y |und |et )?(?:not|nicht|pas|no) {_ARTICLE}(?P<old>[\w-]{{3,}})$",
         # "6 eggs not 12"; "it is leclerc and not carrefour"
@@ -118,6 +124,8 @@ _CONTRAST = lazy_regex(
 _NUMBER_WORDS = "|".join(word for word, number in NUMBERS.items() if number > 1 and word.isalpha())
 _NUMBER_BEFORE = lazy_regex(rf"(?<!\w)(?P<number>\d{{1,3}}|{_NUMBER_WORDS}) $")
 _LONGEST_SWAP = 60
+# How alike a word is to the one that is meant instead.
+_LIKE = 0.7
 
 
 _MEANT = lazy_regex(
@@ -127,7 +135,7 @@ _MEANT = lazy_regex(
 )
 # "The insurance, not the bank, correct that"
 _PUT_RIGHT = lazy_regex(
-    r"[,;.]? +(?:so |and |please |bitte )*(?:fix|correct|change|update|korrigier\w*|ander\w*|corrige\w*"
+    r"[,;.]? +(?:so |and |please |bitte )*(?:fix|correct|change|update|korrigier\w*|ander\w*|corrige\w*|rectifie\w*"
     r"|modifie\w*|arregla\w*|cambia\w*)"
     r"(?:[- ](?:it|that|this|the (?:reminder|to-?do|task)|das|es|ca|la|le|eso))?(?: please| bitte| stp| porfa)?$",
     re.IGNORECASE,
@@ -258,11 +266,26 @@ def _find_meant(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem, st
         return None
     group = "new" if match["new"] else "new2"
     new, last = plain[match.start(group) : match.end(group)], match[group].split()[-1]
+    if len(match[group].split()) == 1:
+        return _find_misheard(new, items)
     word = re.compile(rf"(?<!\w){re.escape(last)}(?!\w)")
     found = [item for item in items if word.search(fold(item.text)) and match[group] not in fold(item.text)]
     if len(found) != 1 or len(match[group].split()) < 2 or not _is_thing(match[group]):
         return None
     place = word.search(fold(found[0].text))
+    return (found[0], f"{found[0].text[: place.start()]}{new}{found[0].text[place.end() :]}") if place else None
+
+
+def _find_misheard(new: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
+    """The one thing with a word like the one that was meant: "i meant Katie", of "ring Kate"."""
+    own = {word for item in items for word in words_of(item.text)}
+    if fold(new) in own or fold(new) in read_cues().order_words:
+        return None
+    near = difflib.get_close_matches(fold(new), own, n=2, cutoff=_LIKE)
+    found = [item for item in items if near and near[0] in words_of(item.text)]
+    if len(near) != 1 or len(found) != 1:
+        return None
+    place = re.search(rf"(?<!\w){re.escape(near[0])}(?!\w)", fold(found[0].text))
     return (found[0], f"{found[0].text[: place.start()]}{new}{found[0].text[place.end() :]}") if place else None
 
 

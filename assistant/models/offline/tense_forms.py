@@ -25,7 +25,8 @@ _STILL_OPEN = lazy_regex(
 _HAS_TO = lazy_regex(r"\b(?:muss|mussen|soll|has to|have to|needs? to|must|doit|doivent|tienen? que|debe[n]?)\b")
 # "Mum called at eight", "mamá llamó a las 8"; in French by its participle.
 _HAPPENED = lazy_regex(
-    r"^(?:(?:my|our|the) )?[a-z'-]+(?: [a-z'-]+)? (?:called|rang|phoned|texted|came|left|arrived|woke|went|wrote"
+    r"^(?!(?:zeig|sag|lies|les|schau|guck|nenn|erzahl|gib)\w*\b)(?:(?:my|our|the) )?[a-z'-]+(?: [a-z'-]+)?"
+    r" (?:called|rang|phoned|texted|came|left|arrived|woke|went|wrote"
     r"|said|told|asked"
     r"|had|was|were|got|slept|started|finished|stopped|turned up|showed up)\b"
     r"|^(?:(?:mi|el|la|los|las|nuestr[oa]) )?[^\W\d_]+(?: [^\W\d_]+)? [^\W\d_]{2,}(?:ó|aron|ieron)\b",
