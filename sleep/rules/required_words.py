@@ -194,7 +194,8 @@ def _commonness(pieces: Pieces) -> float:
 def split_by_commonness(pattern: str, flags: int) -> list[str]:
     """Return a pattern in two: the alternatives that need a rare word, and the others, which are searched for in most
     texts; or alone, if it has no such alternatives. A text matches it if it matches one of these."""
-    rare, common = [], []
+    rare: list[str] = []
+    common: list[str] = []
     for alternative in _alternatives(pattern):
         sets = required_pieces(alternative, flags)
         (rare if sets and _commonness(sets[0]) < _RARE else common).append(alternative)
