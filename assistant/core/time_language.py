@@ -150,8 +150,8 @@ LENGTH = (
 )
 SPOKEN_LENGTH = (
     r"(?:(?P<half>half (?:an )?hour|(?:einer? |eine |'?ner? )?halben? stunde|(?:une )?demie?-?\s?heure|media hora)"
-    r"|(?P<threequarters>three quarters of an hour|(?:einer? )?dreiviertel ?stunde|trois quarts d'heure|tres cuartos de hora)"
-    r"|(?P<quarter>(?:a )?quarter (?:of an )?hour|(?:einer? )?viertel ?stunde|un quart d'heure|(?:un )?cuarto de hora)"
+    r"|(?P<threequarters>three quarters of an hour|(?:(?:einer?|'?ner?) )?dreiviertel ?stunde|trois quarts d'heure|tres cuartos de hora)"
+    r"|(?P<quarter>(?:a )?quarter (?:of an )?hour|(?:(?:einer?|'?ner?) )?viertel ?stunde|un quart d'heure|(?:un )?cuarto de hora)"
     r"|(?P<seventyfive>an hour and a quarter|one and a quarter hours|(?:eineinviertel|funfviertel) stunden?|une heure et quart"
     r"|(?:una )?hora y cuarto)"
     r"|(?P<ninety>(?:an |one )?hour and a half|one and a half hours|(?:anderthalb|eineinhalb) stunden|une heure et demie|(?:una )?hora y media))"
@@ -238,8 +238,8 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("interval", rf"\b{_EVERY} (?:(?P<number>{N})\s?)?(?P<unit>{ANY_UNIT})\b"),
     (
         "fortnightly",
-        r"\b(?:once a fortnight|fortnightly|(?:every|each) fortnight|bi-?weekly|(?:vierzehn|14)-?ta(?:e)?glich\w*"
-        r"|(?:zwei|2)-?wochentlich\w*|alle vierzehn tage|(?:tous|toutes) les (?:quinze|15) jours|cada (?:quincena|quince dias)|quincenal\w*)\b",
+        r"\b(?:once a fortnight|fortnightly|(?:every|each) fortnight|bi-?weekly|(?:vierzehn|14)-?tae?g(?:ig|lich)\w*"
+        r"|(?:zwei|2)-?wochentlich\w*|im (?:14-tage|(?:zwei|2)-?wochen)-?(?:rhythmus|takt)|alle vierzehn tage|(?:tous|toutes) les (?:quinze|15) jours|cada (?:quincena|quince dias)|quincenal\w*)\b",
     ),
     (
         "interval",

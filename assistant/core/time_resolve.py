@@ -138,6 +138,10 @@ def _moment(found: FoundTimes, now: datetime, moved: datetime | None, clock: tim
 def _clock(found: FoundTimes, now: datetime, moved: datetime | None, *, wakes: bool, repeats: bool) -> time | None:
     clock = next(iter(found.of_kind("clock")), None)
     part = next((piece.part for piece in found.of_kind("part", "repeat", "before") if piece.part), "")
+    evening = next((piece for piece in found.of_kind("before") if piece.part), None)
+    if evening and clock and any(day.start < clock.start < evening.start for day in found.of_kind("day")):
+        # "On Monday at 10:20, remind me the evening before": the hour is that of the appointment.
+        clock = next((own for own in found.of_kind("clock") if own.start > evening.start), None)
     if clock is None:
         return time(HOURS_OF_PARTS[part]) if part else None
     hour, minute = divmod(clock.minutes, 60)

@@ -123,7 +123,7 @@ _LONG_NAMES = (
 _NO_SLIPS = frozenset(
     (
         "montage montagne freizeit janvier octobre oktober octubre novembre decembre dezember domino minute "
-        "minuto jeden monat monate month months sonne manna maana vendre vendez vendrai vendrais"
+        "minuto jeden morgens monat monate month months sonne manna maana vendre vendez vendrai vendrais"
     ).split()
 )
 # "mares" and "marte" are words, not typos of "martes".

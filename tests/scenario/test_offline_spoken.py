@@ -31,6 +31,7 @@ LEAST_SHARES = {
     "many_voices.jsonl": 0.9,
     "mixed_households.jsonl": 0.85,
     "ordinary_days.jsonl": 0.95,
+    "other_words.jsonl": 0.95,
     "changed_minds.jsonl": 0.95,
 }
 # Every so many lines: each has a home and an app of its own, which cost 80 ms of CPU.
@@ -46,6 +47,7 @@ STEPS = {
     "many_voices.jsonl": 26,
     "mixed_households.jsonl": 6,
     "ordinary_days.jsonl": 24,
+    "other_words.jsonl": 29,
     "parallel.jsonl": 15,
     "plain_households.jsonl": 23,
     "regional_speech.jsonl": 20,

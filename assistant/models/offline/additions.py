@@ -76,6 +76,8 @@ _ANOTHER = lazy_regex(
 _RINGS_AT_END = lazy_regex(
     r"(?:^|(?<= ))(?:(?:to )?(?:go(?:es)? off|ring|sound)|klingel[nt]+|lautet|sonner?|suen[ea])[\s.!]*$"
 )
+# What stands before the day of a thing, and is no other thing: "the present, due the 22nd".
+_OF_DUE = frozenset(["due", "deadline", "fallig", "frist", "spatestens", "by"])
 _IS_PAST = "That time has passed, so nothing is set. Say one that is still to come: remind me to … tomorrow at 9."
 _AT_WHICH_HOURS = "At what times? Nothing is set yet. Say them: remind me every day at 9 and at 18 to …"
 _FOR_HOW_LONG = "For how long? Nothing is set yet. Say it with the time: set a timer for 10 minutes."
@@ -212,9 +214,9 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     if len(days := times.joined_days) > 1 and len(days) <= MOST_PARTS and not times.rule:
         others = [piece for piece in times.pieces if piece not in days]
         return [(order_subject(times.words.replace(" and ", " ")), phrase_of(times, [day, *others])) for day in days]
-    if not clocks and not times.rule and 1 < len(moments := joined_moments(times)) <= MOST_PARTS:
+    if not clocks and not times.rule and 1 < len(parts_of_days := joined_moments(times)) <= MOST_PARTS:
         # "tonight and tomorrow morning"; "tomorrow morning the dog, and in the evening the cat"
-        return [(order_subject(times.words), phrase_of(times, pieces)) for pieces in moments]
+        return [(order_subject(times.words), phrase_of(times, pieces)) for pieces in parts_of_days]
     if len(clocks) < 2 and not times.rule and len(own := each_with_moment(times)) > 1:
         return own
     deltas = times.of_kind("delta")
@@ -328,6 +330,7 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
     words = times.words if due else text
     words = order_subject(words) if says("set_reminder", fold(text)) and not part.is_named else words
     things = quoted_items(text) or without_told(split_items(todo_items(words), freely=freely))
+    things = [thing for thing in things if not (due and fold(thing) in _OF_DUE)] or things
     if not all(things):
         raise OtherAnswer
     arguments: dict[str, object] = {"action": "add", "items": things, **({"list": name} if name else {})}

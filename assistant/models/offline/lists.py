@@ -126,7 +126,7 @@ _POINTS_TO_IT = lazy_regex(
     r"(?:(?:pon|echa|agrega|anade|apunta|anota|mete|metese|suma|incluye)(?:me|se)?l[oae]s?|(?:mets|note|ajoute"
     r"|rajoute|inscris)-l[ea]s?)"
     r"(?: (?:porf\w*|stp|ahi|tambien|aussi|please))?"
-    r"|(?:and |so )?(?:it|that|they|those|this|these) (?:should |needs? to |has to |have to )?(?:goes?|belongs?)"
+    r"|(?:and |so )?(?:(?:it|that|they|those|this|these) )?(?:should |needs? to |has to |have to )?(?:goes?|belongs?)"
     # "tu les inscris ?", "¿los apuntas?", "schreibst du die auf?"
     r"|¿?(?:tu )?(?:me |nous |nos )?(?:les?|la|los|las|lo)"
     r" (?:inscri|note|met|ajoute|rajoute|apunt|pon|anot|agreg|anad|ech)\w*"

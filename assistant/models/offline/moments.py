@@ -10,7 +10,7 @@ from itertools import pairwise
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, are_joined, find_times
 from assistant.core.time_readers import TimePiece
-from assistant.models.offline.cues import fold, says
+from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.lists import order_subject
 from assistant.models.offline.targets import content_words
 
@@ -55,8 +55,13 @@ def without_reason(text: str) -> str:
     where there is none."""
     parts = split_between(find_times(text), SENTENCE_PARTS)
     asks = [part for part in parts if says("wake", fold(part)) and find_times(part).has_clock]
-    tell = [part for part in parts if says("forms", fold(part)) and not says("wake", fold(part))]
-    return asks[0] if len(asks) == 1 and tell and len(asks) + len(tell) == len(parts) else ""
+    tell = [part for part in parts if says_any(("forms", "own_duty"), fold(part)) and not says("wake", fold(part))]
+    if len(asks) != 1 or not tell or len(asks) + len(tell) != len(parts):
+        return ""
+    told = next((times for times in map(find_times, tell) if times.of_kind("day")), None)
+    if told is None or find_times(asks[0]).of_kind("day", "repeat"):
+        return asks[0]
+    return f"{phrase_of(told, told.of_kind('day'))} {asks[0]}"  # "I'm off at seven tomorrow, so wake me at six"
 
 
 def each_with_moment(times: FoundTimes) -> list[tuple[str, str]]:

@@ -137,10 +137,13 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.of_kind("clock"))
     if skips and len(found) == 1 and found[0].often and (skipped := skip_one(found[0], times, now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
-    comes_once = len(found) == 1 and found[0].kind == "reminder" and not found[0].often
-    is_shifted = times.of_kind("clock") or find_length(fold(text))  # "I can't on Tuesday, make it a day later"
-    is_then = comes_once and all(is_old_time(found[0], piece, times, now) for piece in times.pieces)
-    if skips and is_then and not is_shifted:
+    comes_once = len(found) == 1 and found[0].kind == "reminder" and not (found[0].often or times.of_kind("clock"))
+    if (
+        comes_once
+        and says("skips", fold(text))
+        and find_length(fold(text)) is None  # "I can't on Tuesday, make it a day later"
+        and all(is_old_time(found[0], piece, times, now) for piece in times.pieces)
+    ):
         return (yield from call_tool("cancel_reminder", id=found[0].id))
     if len(found) > 1 and says("sense_drop", fold(text)):
         raise OtherAnswer  # one of them may not be wanted any more

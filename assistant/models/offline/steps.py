@@ -93,12 +93,15 @@ class StepContext:
     now: datetime | None = None  # local
     earlier: tuple[EarlierCall, ...] = ()  # of earlier turns
     has_files: bool = False  # of the person, which can be searched
+    attached: tuple[str, ...] = ()  # the paths of those that came with the message
     person: str = ""  # the name of the person, as the request has it
     knows_offer: bool = False  # it was told how to be reminded of a day
 
 
 def next_step(request: Request, results: Sequence[str], context: StepContext) -> ToolStep | str:
     """The next call for `request`, or its answer; `results` are those of the calls it has made so far, in order."""
+    if context.attached and (asked := question_of(request)):
+        return _answer_from_attached(asked, request, results, context)
     match request:
         case Say():
             return request.text
@@ -119,6 +122,26 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
             return _use_tool(request, results, context)
         case DoOrder():
             return _do(request, results, context)
+
+
+def question_of(request: Request) -> str:
+    """What is asked, in words that what was said may answer; "" where nothing is."""
+    plain = request.otherwise if isinstance(request, DoOrder) else request
+    return plain.text if isinstance(plain, Question) and plain.role == "user" else ""
+
+
+def _answer_from_attached(asked: str, request: Request, results: Sequence[str], context: StepContext) -> ToolStep | str:
+    """Who asks beside a file asks the file first, and whatever else there is where it says nothing of that."""
+    words, files = _words_to_search(asked), context.attached
+    searched = len(files) if words else 0
+    if len(results) < searched:
+        return search_files(words, files[len(results)])
+    for result in results[:searched]:
+        if said_in_file := answer_from_files(asked, result):
+            return said_in_file
+    step = next_step(request, results[searched:], replace(context, attached=()))
+    nothing = f"I found no answer in the {'file' if len(files) == 1 else 'files'} that you sent."
+    return f"{nothing} {step}" if searched and isinstance(step, str) else step
 
 
 def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep | str:
@@ -155,7 +178,7 @@ def _do(request: DoOrder, results: Sequence[str], context: StepContext) -> ToolS
         # What puts right what was just set, and is not understood, is no statement either.
         in_doubt |= not is_likely_told(request.text) and _may_put_right(request.text, step, context)
         in_doubt &= step.names_item or not only_tells_of_new(request.text)
-        if in_doubt and not isinstance(request.otherwise, Question):
+        if in_doubt and not isinstance(request.otherwise, Question | Say):
             return UNCLEAR_ORDER if commands(request.text) else MAYBE_AN_ORDER
         otherwise = request.otherwise
         if isinstance(otherwise, Note):
