@@ -214,9 +214,9 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
     if len(days := times.joined_days) > 1 and len(days) <= MOST_PARTS and not times.rule:
         others = [piece for piece in times.pieces if piece not in days]
         return [(order_subject(times.words.replace(" and ", " ")), phrase_of(times, [day, *others])) for day in days]
-    if not clocks and not times.rule and 1 < len(moments := joined_moments(times)) <= MOST_PARTS:
+    if not clocks and not times.rule and 1 < len(parts_of_days := joined_moments(times)) <= MOST_PARTS:
         # "tonight and tomorrow morning"; "tomorrow morning the dog, and in the evening the cat"
-        return [(order_subject(times.words), phrase_of(times, pieces)) for pieces in moments]
+        return [(order_subject(times.words), phrase_of(times, pieces)) for pieces in parts_of_days]
     if len(clocks) < 2 and not times.rule and len(own := each_with_moment(times)) > 1:
         return own
     deltas = times.of_kind("delta")

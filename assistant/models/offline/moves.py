@@ -141,6 +141,7 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if (
         comes_once
         and says("skips", fold(text))
+        and find_length(fold(text)) is None  # "I can't on Tuesday, make it a day later"
         and all(is_old_time(found[0], piece, times, now) for piece in times.pieces)
     ):
         return (yield from call_tool("cancel_reminder", id=found[0].id))
