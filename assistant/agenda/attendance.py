@@ -39,11 +39,12 @@ def warns_that_nothing_runs(text: str) -> bool:
 
 def unattended_note(jobs: Jobs, stays: Callable[[], bool], zone: ZoneInfo, now: datetime) -> str:
     """Return a line about what waits while nothing will run it; "" if nothing waits, or it will run."""
-    waiting, due_at = jobs.count_active(), jobs.next_due_at()
-    if not waiting or due_at is None or stays():
+    counts, due_at = jobs.count_active(), jobs.next_due_at()
+    if not counts or due_at is None or stays():
         return ""
-    what = pluralize(waiting, "reminder or schedule waits", "reminders or schedules wait")
-    of_several = waiting > 1
+    of_several = sum(counts.values()) > 1
+    named = " and ".join(pluralize(counts[kind], kind) for kind in _WHAT_WAITS if kind in counts)
+    what = f"{named} {'wait' if of_several else 'waits'}"
     if due_at <= now:
         since = f"{'the first ' * of_several}since {format_moment(due_at, zone)}"
         return f"{what}, {since}, and nothing runs the assistant. {advise_to_stay()}"

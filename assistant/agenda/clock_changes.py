@@ -3,6 +3,8 @@
 What is valid for some time (codes, approvals, permissions) ends by the clock, and after that much time at most: when
 the clock is set back, so are the ends.
 
+What was spent counts in the day and month that the clock shows after a jump.
+
 A clock that is ahead ends slots that are still in the future. When it is set back across the recorded jump, these slots
 are restored: repeating jobs are due at their next time, and what was sent too early is sent again at the right time. A
 clock behind all stored times undoes and repeats nothing; `status` reports it.
@@ -23,6 +25,7 @@ from assistant.core.notices import Notice, NoticeKind
 from assistant.core.text import pluralize
 from assistant.service.clock import HOLD, TOLERANCE, ClockStep, SteadyClock
 from assistant.store.script.clock_steps import UNNOTICED, ClockSteps
+from assistant.store.script.spending_periods import SpendingCarrier
 
 log = get_logger()
 
@@ -31,11 +34,17 @@ _NOTHING_REPEATED = "Nothing that was done is done again."
 
 class ClockChanges:
     def __init__(
-        self, clock: SteadyClock | None, steps: ClockSteps, zone: ZoneInfo, send: Callable[[Notice], None]
+        self,
+        clock: SteadyClock | None,
+        steps: ClockSteps,
+        spending: SpendingCarrier,
+        zone: ZoneInfo,
+        send: Callable[[Notice], None],
     ) -> None:
         """`clock` is watched; None if times are passed by the caller. `send` sends a notice to the owner."""
         self._clock = clock
         self._steps = steps
+        self._spending = spending
         self._zone = zone
         self._send = send
 
@@ -47,6 +56,8 @@ class ClockChanges:
         if now < newest - TOLERANCE:
             if self._steps.skipped_until(now) is not None:
                 self._set_back(newest, now)
+            else:
+                self._spending.carry(newest, now)
         elif now - newest > UNNOTICED:
             # The clock may be ahead since before this process started.
             self._steps.record(newest, now)
@@ -66,6 +77,7 @@ class ClockChanges:
                 self._tell(NoticeKind.CLOCK_RIGHT_AGAIN, step.time, step.shown)
             elif step.shown > step.time:
                 self._steps.record(step.time, step.shown)
+                self._spending.carry(step.time, step.shown)
                 self._tell(NoticeKind.CLOCK_AHEAD, step.time, step.shown)
             else:
                 self._set_back(step.time, step.shown)
@@ -73,6 +85,7 @@ class ClockChanges:
     def _set_back(self, time: datetime, now: datetime) -> None:
         self._steps.set_ends_back(time, now)
         since = self._steps.skipped_until(now)
+        self._spending.carry(time, now, corrected=since is not None)
         planned = 0
         if since is not None:
             dues = {

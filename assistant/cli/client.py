@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from assistant.cli.link import LinkEvent, LinkLost
 from assistant.cli.silence import DEFAULT_PATIENCE, Patience, SilenceWatch, tell_nobody
 from assistant.core.errors import AssistantError, UsageError
 from assistant.core.imports import hidden_modules
+from assistant.core.messages import Media
 from assistant.core.records import InboxReceipt
 from assistant.service.home_lock import short_address
 
@@ -27,7 +29,7 @@ _ANSWERS_WITHIN = 60.0
 _SILENT_AT_MOST = 45.0
 _LARGEST_EVENT = 256 * 1024 * 1024
 _READ = "Nothing was sent or changed."
-_CHANGED = "Whether this is done when it goes on is not known: look before you repeat it."
+_CHANGED = "Whether this is done once it continues is not known: look before you repeat it."
 
 
 @asynccontextmanager
@@ -42,18 +44,22 @@ async def open_socket_link(
             transport = httpx2.AsyncHTTPTransport(uds=address, verify=False)
         timeout = httpx2.Timeout(_ANSWERS_WITHIN)
         async with httpx2.AsyncClient(transport=transport, base_url="http://assistant/v1", timeout=timeout) as client:
-            yield SocketLink(client, path.parent.parent, tell, patience)
+            watch = SilenceWatch(path.parent.parent, partial(_check_health, address), tell, patience)
+            yield SocketLink(client, watch)
 
 
 class SocketLink:
     """See `link.Link`."""
 
-    def __init__(self, client: httpx2.AsyncClient, home: Path, tell: Callable[[str], None], patience: Patience) -> None:
+    def __init__(self, client: httpx2.AsyncClient, silence: SilenceWatch) -> None:
         self._client = client
-        self._silence = SilenceWatch(home, self._check_health, tell, patience)
+        self._silence = silence
 
-    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
-        body = {"text": text, "external_id": external_id, "session": session}
+    async def send_message(
+        self, text: str, external_id: str, session: str, media: Sequence[Media] = ()
+    ) -> InboxReceipt:
+        files = [{"mime": medium.mime, "name": medium.name, "data": medium.data} for medium in media]
+        body = {"text": text, "external_id": external_id, "session": session, "media": files}
         answer = await self._ask("POST", "/messages", body)
         return InboxReceipt(answer["inbox_id"], answer["message_id"], answer["duplicate"])
 
@@ -115,6 +121,8 @@ class SocketLink:
         timeout = httpx2.Timeout(_ANSWERS_WITHIN, read=within)
         asking = asyncio.ensure_future(self._client.request(method, path, json=body, timeout=timeout))
         watching = asyncio.ensure_future(self._silence.wait_for_silence(_READ if method == "GET" else _CHANGED))
+        # Both may end at once, and then nobody asks for this one's end.
+        watching.add_done_callback(lambda watch: watch.cancelled() or watch.exception())
         try:
             await asyncio.wait((asking, watching), return_when=asyncio.FIRST_COMPLETED)
             response = asking.result() if asking.done() else watching.result()
@@ -127,11 +135,19 @@ class SocketLink:
         answer: Mapping[str, Any] = response.json()
         return answer
 
-    async def _check_health(self) -> None:
+
+async def _check_health(address: str) -> None:
+    """Return at any answer. Without the client: what it waits for may not be cut off, which asyncio would log."""
+    try:
+        reader, writer = await asyncio.open_unix_connection(address)
         try:
-            await self._client.get("http://assistant/healthz")
-        except httpx2.TransportError as error:
-            raise LinkLost() from error
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: assistant\r\n\r\n")
+            if not await reader.read(1):
+                raise LinkLost()
+        finally:
+            writer.close()
+    except OSError as error:
+        raise LinkLost() from error
 
 
 async def _checked(response: httpx2.Response) -> None:

@@ -19,6 +19,7 @@ from assistant.cli.link import InProcessLink, Link, LinkEvent, LinkLost
 from assistant.cli.output import print_remark
 from assistant.cli.silence import tell_nobody
 from assistant.core.errors import HomeLocked
+from assistant.core.messages import Media
 from assistant.core.records import InboxReceipt
 from assistant.core.shutdown import service_manager_timeout
 from assistant.core.text import format_duration
@@ -210,8 +211,10 @@ class HandoverLink:
         command.add_done_callback(self._commands.discard)
         return await command
 
-    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
-        return await self._command(lambda link: link.send_message(text, external_id, session))
+    async def send_message(
+        self, text: str, external_id: str, session: str, media: Sequence[Media] = ()
+    ) -> InboxReceipt:
+        return await self._command(lambda link: link.send_message(text, external_id, session, media))
 
     async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:
         """As `Link.events`; raises `HandedOver` when the home changed hands, and then may be asked for again."""

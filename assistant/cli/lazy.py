@@ -109,7 +109,7 @@ class LazyGroup(DefaultGroup):
         except click.UsageError as error:
             from assistant.commands.argv import find_meant  # only where it is needed
 
-            meant = find_meant(args, self._names)
+            meant = find_meant(args, [*self._names, "help"])
             if not meant:
                 raise
             line = shlex.join([*context.command_path.split(), *meant])
@@ -175,6 +175,9 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
     try:
         code = command.main(with_help_option(command, arguments), prog_name=command.name, standalone_mode=False)
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        # Nothing was asked, and nothing is wrong: what there is, whole.
+        click.echo(error.format_message())
     except click.ClickException as error:
         said = io.StringIO()
         _in_plain_words(error).show(said)
@@ -199,7 +202,9 @@ def run_guarded(command: click.Command, arguments: Sequence[str]) -> int:
         why = quote_briefly(f"Error: {error.strerror or error}{where}. What was accepted before is kept.")
         click.echo(fold_for(sys.stderr, clean_for_terminal(why)), err=True)
         return 1
-    return code if isinstance(code, int) else 0
+    else:
+        return code if isinstance(code, int) else 0
+    return 0
 
 
 def with_help_option(root: click.Command, arguments: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from assistant.core.errors import AssistantError
+from assistant.core.messages import Media
 from assistant.core.records import InboxReceipt, IncomingMessage
 from assistant.core.sessions import session_scope
 
@@ -29,7 +30,9 @@ class LinkLost(AssistantError):
 class Link(Protocol):
     """Every method raises `LinkLost` when the other end is gone, `AssistantError` with its words when it refuses."""
 
-    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
+    async def send_message(
+        self, text: str, external_id: str, session: str, media: Sequence[Media] = ()
+    ) -> InboxReceipt:
         """Returns once the message is durable."""
         ...
 
@@ -70,9 +73,13 @@ class InProcessLink:
         self._control = control
         self._terminals = terminals
 
-    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
+    async def send_message(
+        self, text: str, external_id: str, session: str, media: Sequence[Media] = ()
+    ) -> InboxReceipt:
         bridge, scope = self._terminals.name, session_scope(session)
-        message = IncomingMessage(bridge, external_id, session, scope, "owner", "owner", text, target=session)
+        message = IncomingMessage(
+            bridge, external_id, session, scope, "owner", "owner", text, tuple(media), target=session
+        )
         return await self._control.accept(message)
 
     async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:

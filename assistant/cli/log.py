@@ -17,10 +17,12 @@ from assistant.cli.output import clean_line, json_option, print_json, print_rema
 from assistant.commands.archive import MessageItem
 from assistant.core.records import LogRecord
 from assistant.core.sessions import MAIN_SESSION, NOTHING_SAID, OWNER_SCOPE, session_name
-from assistant.core.text import shorten_line
+from assistant.core.text import pluralize, shorten_line
 from assistant.store.search.history import StoredHistory
 
 _LOOK_EVERY = 0.5
+# What a record that is no message is called; the others have the name that people know.
+_KINDS = {"redaction": "erasure"}
 
 
 @click.command()
@@ -104,14 +106,15 @@ def print_record(
     shown as `mask` leaves them. Not `whole`: without the calls, and of what a tool answered one line."""
     who = f"tool {record.name}" if record.role == "tool" else record.role
     of = f" of {', '.join(map(str, record.refs))}" if record.refs and numbers else ""
-    kind = "" if record.kind == "message" else f" [{record.kind}{of}]"
+    kind = "" if record.kind == "message" else f" [{_KINDS.get(record.kind, record.kind)}{of}]"
     calls = "".join(
         f"{_CONTINUED}→ {c.name} {clean_line(mask(json.dumps(dict(c.arguments))), 200)}" for c in record.tool_calls
     )
     where = "" if record.session == MAIN_SESSION else f" {session_name(record.session)}"
     number = f" #{record.id}" if numbers else ""
     files = "".join(f"[{media.name or media.kind}]" for media in record.media)
-    silence = "" if record.tool_calls or files else "(no words)"
+    forgotten = f"{pluralize(len(record.refs), 'message')} forgotten" if record.kind == "redaction" else ""
+    silence = "" if record.tool_calls or files else forgotten or "(no words)"
     lines = mask(record.content).splitlines() if record.content.strip() else [files or silence]
     if not whole:
         calls = ""

@@ -12,7 +12,7 @@ from assistant.commands.table import CommandGroup, words_argument
 from assistant.core.calendar import format_local_time
 from assistant.core.calendar_events import Contact, SourceState
 from assistant.core.dataclass import dataclass
-from assistant.core.errors import UsageError
+from assistant.core.errors import NothingYet, UsageError
 from assistant.core.quoting import quote_text
 from assistant.core.text import pluralize
 
@@ -165,6 +165,8 @@ def find_contacts(context: CommandContext, name: str) -> list[ContactItem]:
     > assistant contacts find Anna
     > assistant contacts find example.org
     """
+    if not context.stores.calendar_sources():
+        raise NothingYet("You have no address book yet. `assistant calendar add` in a shell adds one.")
     return _contact_items(context, name)
 
 

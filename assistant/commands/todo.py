@@ -95,14 +95,16 @@ async def add_todo(context: CommandContext, text: str, due: str | None, name: st
 @todo.command("done", render=_render_todos, roles=ALL_ROLES)
 @items_argument("items")
 def finish_todos(context: CommandContext, items: NamedItems) -> list[TodoItem]:
-    """Mark items as done, by their numbers, or one by words of it.
+    """Mark items as done, by their numbers, or one by words of it. It prints what is left, and these.
 
     > assistant todo done 2 3
     > assistant todo done lamp oil
     """
     ids = items.find("to-do", _open_texts(context))
-    context.stores.todos.complete(context.scope, ids, _key(context), context.now)
-    return context.stores.todos.list_todos(context.scope)
+    todos = context.stores.todos
+    todos.complete(context.scope, ids, _key(context), context.now)
+    done = todos.list_done(context.scope, context.now - _DONE_FOR, limit=_DONE_SHOWN)
+    return [*todos.list_todos(context.scope), *(item for item in done if item.id in ids)]
 
 
 @todo.command("reopen", render=_render_todos, roles=ALL_ROLES)

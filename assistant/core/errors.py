@@ -212,12 +212,20 @@ class ModelError(AssistantError):
 
 
 class BudgetExceeded(ModelError):
-    """The budget is used up. Your message is kept; raise `[budget]` or wait for the next day or month."""
+    """The budget is used up. Your message is kept; raise `[budget]` or wait for the next day or month.
+
+    `remedy` is what its reader can do about it, as part of a sentence; "" where they can do nothing but wait."""
 
     exit_code = 4
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", remedy: str = "") -> None:
         super().__init__(text, kind="budget")
+        self.remedy = remedy
+
+    @property
+    def remedy_sentence(self) -> str:
+        """The remedy as a sentence after another, or ""."""
+        return f" {self.remedy[0].upper()}{self.remedy[1:]}." if self.remedy else ""
 
 
 class RepeatedRequestBlocked(BudgetExceeded):

@@ -136,7 +136,7 @@ class NoticeKind(Enum):
     )
 
     VOICE_NOT_HEARD = NoticeForm(
-        "I could not turn your voice message into text. {reason} The recording is kept; send another, or type it.",
+        "I could not turn your voice message into text. {reason} The recording is kept; {advice}.",
         "It was not heard",
         once="a message",
     )
@@ -165,8 +165,8 @@ class NoticeKind(Enum):
         once="a day or month, and amount",
     )
     CAP_REACHED = NoticeForm(
-        "The {cap} budget {state}. Nothing is lost. {consequence}; offline mode answers where it is a "
-        "fallback. {raise_it} `/usage` shows what was spent.",
+        "The {cap} budget {state}. Nothing is lost. {consequence}; offline mode answers then where it is a "
+        "fallback, and sleep and naps work by rules. {raise_it} `/usage` shows what was spent.",
         "A call was refused because of a budget, other than for an answer to you, which says so itself",
         place="recent",
         once="a day or month, and amount",
@@ -241,13 +241,15 @@ class NoticeKind(Enum):
     )
     CLOCK_AHEAD = NoticeForm(
         "The clock of this machine jumped {by} ahead, from {time} to {shown}, and stayed there, so I go by it. What "
-        "was due in between comes now. If it is wrong, set it right: I then plan reminders and schedules again.",
+        "was due in between comes now, and what was spent today and this month stays counted. If it is wrong, set it "
+        "right: I then plan reminders and schedules again.",
         "The clock jumped ahead and has stayed so for five minutes",
         place="recent",
         once="a jump",
     )
     CLOCK_BACK = NoticeForm(
-        "The clock of this machine was set back by {by}, from {time} to {shown}, and I go by it. {planned}",
+        "The clock of this machine was set back by {by}, from {time} to {shown}, and I go by it. What was spent "
+        "today and this month stays counted. {planned}",
         "The clock was set back, and has stayed so for five minutes or across a restart",
         place="recent",
         once="a jump",

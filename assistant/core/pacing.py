@@ -12,20 +12,21 @@ from collections import deque
 
 
 class Pacer:
-    """Lets at most `at_once` coroutines go on in a round of the event loop, in the order in which they asked."""
+    """Lets at most `at_once` coroutines go on in a round of the event loop: in the order in which they asked, or where
+    they are of several groups, each group in turn, so that none waits for the hundreds of another."""
 
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
         self._used = 0  # in this round
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # by group; the next one first
 
-    async def wait(self) -> None:
+    async def wait(self, group: str = "") -> None:
         """Return at once, or in a later round if enough coroutines go on in this one."""
         if self._used < self._at_once and not self._waiting:
             self._use_one()
             return
         released = asyncio.get_running_loop().create_future()
-        self._waiting.append(released)
+        self._waiting.setdefault(group, deque()).append(released)
         await released
 
     def _use_one(self) -> None:
@@ -36,8 +37,16 @@ class Pacer:
     def _begin_round(self) -> None:
         self._used = 0
         while self._waiting and self._used < self._at_once:
-            released = self._waiting.popleft()
+            released = self._pop_next()
             # A coroutine that was cancelled meanwhile uses nothing.
             if not released.done():
                 self._use_one()
                 released.set_result(None)
+
+    def _pop_next(self) -> asyncio.Future[None]:
+        group = next(iter(self._waiting))
+        waiting = self._waiting.pop(group)
+        released = waiting.popleft()
+        if waiting:
+            self._waiting[group] = waiting
+        return released

@@ -108,6 +108,14 @@ def find_in_windows(
 
     If every match contains one of the casefolded strings `needed`, windows without any are skipped.
     """
+    if len(text) <= _WINDOW:
+        return pattern.finditer(text)
+    return _find_in_windows(pattern, text, longest, needed)
+
+
+def _find_in_windows(
+    pattern: re.Pattern[str], text: str, longest: int, needed: Sequence[str]
+) -> Iterator[re.Match[str]]:
     at = 0
     while at < len(text):
         stop = at + _WINDOW
@@ -128,7 +136,7 @@ def find_in_windows(
 
 def search_in_windows(pattern: re.Pattern[str], text: str, longest: int) -> re.Match[str] | None:
     """Return the first match of `find_in_windows`, or None."""
-    return next(find_in_windows(pattern, text, longest), None)
+    return pattern.search(text) if len(text) <= _WINDOW else next(find_in_windows(pattern, text, longest), None)
 
 
 def pluralize(number: int, singular: str, plural: str = "") -> str:

@@ -190,7 +190,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         "monthly",
         r"\b(?:on |an |am |den )?(?:jede[nm] (?P<date5>ersten|\d{1,2}\.)|(?:every|each) (?P<date6>\d{1,2}(?:st|nd|rd|th))"
         r"|chaque (?P<date7>1er|premier)|cada (?:dia )?(?P<date8>primero|(?<=dia )\d{1,2}))(?!\w)(?= (?:um|ab|gegen|an|ans|die|den|das|zu|mich|at|remind"
-        r"|to|i|pay|a|rappelle|recuerda|avisa)\b|\s*(?:[,:;.!]|$))",
+        r"|to|i|pay|a|rappelle|recuerda|avisa|\w{2,}[aei]r)\b|\s*(?:[,:;.!]|$))",
     ),
     (
         "nth_day",
@@ -202,7 +202,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         rf"\b(?:am|on)? ?(?P<nth2>{_ORDINAL}) (?P<days2>{DAY}) {_MONTHLY}\b",
     ),
     ("last_day", rf"\b(?:on )?(?:the |am |le |el )?(?:last day|letzten tag|dernier jour|ultimo dia) {_MONTHLY}\b"),
-    ("monthly", rf"\b{GLUE}{{0,4}}(?:dia )?(?P<date>{_NTH}) {_MONTHLY}\b"),
+    ("monthly", rf"\b{GLUE}{{0,4}}(?:dia )?(?P<date>{_NTH}|primer(?= dia))(?: day| tag| jour| dia)? {_MONTHLY}\b"),
     (
         "monthly",
         rf"\b(?:{_EVERY} (?:months?|monat|mois|mes(?:es)?)|monthly|monatlich|mensuellement|mensualmente),? (?:on |am |le |el |the |a |dia )*(?P<date2>{_NTH})(?!\w)",
@@ -228,7 +228,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
         rf"\b(?:{_EVERY}|on|les|los) (?:(?P<step>other|second|zweiten?|\d{{1,2}}(?:\.|nd|rd|th)?) )?(?P<days>{DAY_LIST})",
     ),
     # "le mardi et le jeudi", which with one day alone may be the next one
-    ("weekly", rf"\b(?P<step>(?!x)x)?(?P<days>le {DAY}(?:(?:,| et|, et) le {DAY})+)(?= (?:a|vers|des) \d)"),
+    ("weekly", rf"\b(?P<step>(?!x)x)?(?P<days>le {DAY}(?:(?:,| et|, et) le {DAY})+)(?= (?:(?:a|vers|des) )?\d)"),
     ("weekly", rf"\b(?P<step>(?!x)x)?(?P<days>(?:{DAY}{AND})*(?:{_PLURAL_DAY})(?:{AND}{DAY})*)(?!\w)"),
     (
         "weekly",
@@ -355,7 +355,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "weekday",
-        rf"\b{GLUE}{{0,4}}(?P<afternext>ue?ber-?nachste[nrsm]? )?(?P<weekday>{DAY})(?: (?P<next>next week|nachste[nr]? woche|de la semaine prochaine|prochaine?|proximo|(?:que|q) viene|de la semana (?:que|q) viene|de la proxima semana|d'apres|after next|suivant|siguiente|danach|after(?: that)?(?= at | same|$)))?",
+        rf"\b{GLUE}{{0,4}}(?P<afternext>ue?ber-?nachste[nrsm]? )?(?P<weekday>{DAY})(?: (?P<next>next week|nachste[nr]? woche|de la semaine prochaine|prochaine?|qui vient|proximo|entrante|(?:que|q) viene|de la semana (?:que|q) viene|de la proxima semana|d'apres|after next|suivant|siguiente|danach|after(?: that)?(?= at | same|$)))?",
     ),
     ("part", rf"\b(?:tonight|tonite|2nite|heute? (?:abend|nacht)|ce soir|esta noche|cette nuit)\b|{PART}"),
     (
@@ -372,7 +372,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "span",
-        rf"\b{GLUE}{{0,4}}(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine prochaine|semana (?:que|q) viene|(?:la )?proxima semana)|(?P<thisweek>(?:the )?end of (?:the|this) week|ende (?:der|dieser) woche|(?:la )?fin de (?:la|cette) semaine|final(?:es)? de (?:la |esta )?semana|(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
+        rf"\b{GLUE}{{0,4}}(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine (?:prochaine|qui vient|suivante)|semana (?:(?:que|q) viene|entrante|proxima|siguiente)|(?:la )?(?:proxima|otra) semana)|(?P<thisweek>(?:the )?end of (?:the|this) week|ende (?:der|dieser) woche|(?:la )?fin de (?:la|cette) semaine|final(?:es)? de (?:la |esta )?semana|(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
     ),
     (
         "month_day",

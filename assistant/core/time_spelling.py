@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 from assistant.core.text import fold_text, lazy_regex
+from assistant.core.time_alternation import spell_alternation
 from assistant.core.time_language import DAYS, MONTH
 from assistant.core.time_names import NUMBERS, NUMBERS_BY_LANGUAGE
 
@@ -243,6 +244,7 @@ _THREE_QUARTERS = lazy_regex(r"\b3/4[- ]?(?:of an )?(?:hours?|hrs?|stunde|h)\b",
 
 def spell_times(text: str) -> str:
     """Return the text with its times in the form that `time_language` reads."""
+    text = spell_alternation(text)
     text = _DAY_AND_DATE.sub(lambda match: f"{match[1] or match[2]} {'le' if match[1] else 'el'} {match[3]}", text)
     text = _by_fold(_DAYS_IN_ROW, text, _with_commas)
     text = _AFTERNOON_TWICE.sub(lambda match: f"{match[1]}{match[2] or ':00'}", text)

@@ -212,8 +212,9 @@ def _next_step(model: Model) -> str:
 
 
 def _failure_notice(failed: _ModelGivenUp) -> ModelNotice:
-    why = _reason(failed.error)
-    return ModelNotice(why, failed.streamed, over_budget=f"{why}." if failed.error.kind == "budget" else "")
+    why, error = _reason(failed.error), failed.error
+    remedy = error.remedy_sentence if isinstance(error, BudgetExceeded) else ""
+    return ModelNotice(why, failed.streamed, over_budget=f"{why}.{remedy}" if error.kind == "budget" else "")
 
 
 def _newest_turn(request: ModelRequest) -> ModelRequest:

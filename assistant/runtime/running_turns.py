@@ -153,7 +153,10 @@ class RunningTurns:
     def let_turns_pass(self) -> None:
         """Wait, for a moment at most, while a turn is prepared or running or has just ended, or a request is answered;
         for background work in a thread, which holds the interpreter in each of its steps. A turn that has run for long
-        waits for a model, and is waited for less."""
+        waits for a model, and is waited for less. Work in the event loop's own thread does not wait: no turn could go
+        on meanwhile."""
+        if _is_in_event_loop():
+            return
         began = now = time.monotonic()
         while (lively := now < self._lively_until) or self.by_session or self._beginning_count or self.is_answering():
             if now - began >= (_MAX_LIVELY_WAIT_SECONDS if lively else _MAX_STEP_WAIT_SECONDS):
@@ -164,3 +167,11 @@ class RunningTurns:
     def _long(self) -> set[str]:
         """Return sessions whose running turn exceeded an earlier wait."""
         return {session for session, (_, task) in self.by_session.items() if self._waited_for.get(session) is task}
+
+
+def _is_in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

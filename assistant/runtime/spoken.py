@@ -14,7 +14,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
-from assistant.core.errors import ModelError, StoreError
+from assistant.core.errors import BudgetExceeded, ModelError, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.messages import Media
 from assistant.core.notices import Notice, NoticeKind
@@ -98,6 +98,7 @@ class SpokenAnswers:
             log.warning("an answer was not spoken", turn=turn.id, error=str(error))
             # What to do next is another matter than with a message that no model answered.
             reason = f"{error.reason}." if isinstance(error, ModelError) else str(error)
+            reason += error.remedy_sentence if isinstance(error, BudgetExceeded) else ""
             self._tell(items[0], NoticeKind.ANSWER_NOT_SPOKEN.fill(items[0].message_id, reason=reason))
         finally:
             done()

@@ -118,7 +118,7 @@ class TurnGuard:
             if changed_midway
             else f"{by_whom} `/retry` asks again once there is budget."
         )
-        more = "A cap that you raise in the settings applies at once, and `/usage` shows what was spent."
+        more = "`/usage` shows what was spent."
         more += "" if changed_midway else " This is said once a day."
         return f"\n\n*({why}{ran_out} {more})*"
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
-from assistant.core.errors import ModelError, StoreError
+from assistant.core.errors import BudgetExceeded, ModelError, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.messages import Media
 from assistant.core.notices import Notice, NoticeKind
@@ -89,7 +89,8 @@ class VoiceMessages:
             log.warning("a voice message was not turned into text", error=str(error))
             # What to do next is another matter than with a message that no model answered.
             reason = f"{error.reason}." if isinstance(error, ModelError) else str(error)
-            self._tell(item, NoticeKind.VOICE_NOT_HEARD.fill(item.message_id, reason=reason))
+            notice = NoticeKind.VOICE_NOT_HEARD.fill(item.message_id, reason=reason, advice=_what_to_do(error))
+            self._tell(item, notice)
             return _NOT_HEARD.format(reason=reason)
         return f"{text}\n{HEARD}"
 
@@ -99,3 +100,10 @@ class VoiceMessages:
             # Importing the SDK takes a second.
             self._transcriber = await asyncio.to_thread(self._load)
         return self._transcriber
+
+
+def _what_to_do(error: ModelError | StoreError) -> str:
+    """As part of a sentence. Over the budget, another recording would be refused as well."""
+    if not isinstance(error, BudgetExceeded):
+        return "send another, or type it"
+    return f"type it, or {error.remedy}, and send another" if error.remedy else "type it, or send another later"

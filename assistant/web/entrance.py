@@ -4,7 +4,8 @@ once.
 To begin to serve a connection, read its request and call the application takes a millisecond or two and several rounds.
 If hundreds connect at the same moment, whoever comes last waits for all others. So connections are accepted at once,
 which is quick, and looked at: one that has already asked for the health is answered, and the others wait here, in their
-order. Over TLS nobody can tell who asks for what.
+order, each address in turn. Over TLS nobody can tell who asks for what before the handshake: there a health check does
+not wait for the handshakes of hundreds where it comes from another address than they do.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 # At most so many of each kind are begun per round: a client that has already sent its request is answered before enough
 # others arrive to displace it.
 _BEGUN_IN_A_ROUND = 8
+# A handshake takes a millisecond or two, in rounds that follow.
+_HANDSHAKES_IN_A_ROUND = 2
 # Where the process has no file left for another connection.
 _RETRY_SECONDS = 1.0
 
@@ -46,7 +49,8 @@ class Entrance:
         self._begin = begin
         self._health_app = health_app
         self._max_waiting = max_waiting
-        self._health, self._others = Pacer(_BEGUN_IN_A_ROUND), Pacer(_BEGUN_IN_A_ROUND)
+        self._health = Pacer(_BEGUN_IN_A_ROUND)
+        self._others = Pacer(_HANDSHAKES_IN_A_ROUND if health_app is None else _BEGUN_IN_A_ROUND)
         self._waiting: set[socket.socket] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_accepting = False
@@ -90,7 +94,7 @@ class Entrance:
 
     async def _serve(self, connection: socket.socket, address: Any) -> None:
         health_check = await self._peek_health_check(connection)
-        await (self._health if health_check else self._others).wait()
+        await (self._health if health_check else self._others).wait(_host(address))
         self._waiting.discard(connection)
         self.open()
         with contextlib.suppress(OSError):
@@ -108,3 +112,8 @@ class Entrance:
                     return parse_short_request(sent, HEALTH_PATHS)
             await asyncio.sleep(0)
         return None
+
+
+def _host(address: Any) -> str:
+    """Whoever connects to a Unix socket has no address."""
+    return str(address[0]) if isinstance(address, tuple) else ""

@@ -177,6 +177,7 @@ class App:
         self.clock_changes = ClockChanges(
             base.clock if isinstance(base.clock, SteadyClock) else None,
             stores.clock_steps,
+            stores.spending,
             settings.zone,
             partial(base.notices.send_to_session, MAIN_SESSION),
         )

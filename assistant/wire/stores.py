@@ -74,6 +74,7 @@ from assistant.store.script.notices import StoredOutages
 from assistant.store.script.outbox import StoredOutbox, StuckItems, TurnFiles
 from assistant.store.script.people import ConversationRoutes, Pairings, People
 from assistant.store.script.pushes import StoredPushes
+from assistant.store.script.spending_periods import SpendingCarrier
 from assistant.store.script.turns import Delegations, Pins, UserRequests
 from assistant.store.script.usage import CircuitBreakers, ModelFacts
 from assistant.store.verify.verifier import Verifier
@@ -124,6 +125,7 @@ class Stores:
             self.history, self.message_index = open_history(home, zone, reading=reading)
             stack.callback(self.history.close)
             self.ledger = Ledger(script, values.budget, zone, render_notice, values.permissions())
+            self.spending = SpendingCarrier(script, zone)
             self.memories = open_memories(settings, stack, now, self.ledger, reading=reading)
             memories = self.memories.read_locally
             self.memory_search, self.journal_index = open_memory_search(home, memories, zone, reading=reading)

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from heapq import heapify, heappop, heappush
 
 from assistant.context.truncate import original_words
 from assistant.core.dataclass import dataclass
@@ -56,23 +57,39 @@ _SHORTER_ENDS = (1_000, 500, 250)
 
 @dataclass(frozen=True, slots=True)
 class _ScoredSentence:
-    """A sentence with its message (and index among the rows), and its score."""
+    """A sentence with its message (and index among the rows), and its score.
+
+    `score_without_statement`: its score if it turns out that it states nothing; None where that does not matter, or is
+    known."""
 
     row: Message
     index: int
     place: int
     text: str
     score: float = 0.0
+    score_without_statement: float | None = None
 
 
 def select_sentences(material: SummaryInput, budget: int, count: Count, rest: Callable[[], None] | None = None) -> str:
     """Return the best sentences that fit into `budget` tokens, one per line with message id and date; "" if there are
-    none. `rest` is called before each of the first 200 sentences is judged."""
-    lines = _scored(list(_sentences(material.rows)), rest)
+    none. `rest` is called before each of the first 200 that may state something is read."""
+    lines = _scored(list(_sentences(material.rows)))
+    best_first = [(-line.score, -line.index, line.place, line) for line in lines]
+    heapify(best_first)
     chosen: list[_ScoredSentence] = []
-    left = budget
-    for line in sorted(lines, key=lambda line: (-line.score, -line.index, line.place)):
+    left, judged = budget, 0
+    while best_first:
+        *_, line = heappop(best_first)
         tokens = count(f"{_shown(line)}\n")
+        if line.score_without_statement is not None and (tokens <= left or left < _SHORTEST_CHARACTERS):
+            # Looked for only where it matters, since it takes longer than all else.
+            if rest is not None and judged < MAX_RESTS:
+                rest()
+            judged += 1
+            score = line.score if extract_statements(line.text) else line.score_without_statement
+            line = replace(line, score=score, score_without_statement=None)
+            heappush(best_first, (-score, -line.index, line.place, line))
+            continue
         if tokens <= left:
             left -= tokens
             chosen.append(line)
@@ -148,23 +165,23 @@ def _says_something(text: str) -> bool:
     return not (short and _GREETING.match(text) and not any(find_named_values(text)))
 
 
-def _scored(lines: list[_ScoredSentence], rest: Callable[[], None] | None) -> list[_ScoredSentence]:
+def _scored(lines: list[_ScoredSentence]) -> list[_ScoredSentence]:
     words = [[pair or word for pair, word in _WORD.findall(line.text.casefold())] for line in lines]
     seen = Counter(word for of_line in words for word in set(of_line))
-    scored = []
-    for number, (line, of_line) in enumerate(zip(lines, words, strict=True)):
-        if rest is not None and number < MAX_RESTS:
-            rest()
-        scored.append(_with_score(line, of_line, seen, len(lines)))
-    return scored
+    return [_with_score(line, of_line, seen, len(lines)) for line, of_line in zip(lines, words, strict=True)]
 
 
 def _with_score(line: _ScoredSentence, words: list[str], seen: Counter[str], total: int) -> _ScoredSentence:
     names = len({value for _, value in find_named_values(line.text)})
-    states = bool(line.row.role == "user" and extract_statements(line.text))
     rare = sum(math.log(total / seen[word]) for word in sorted(set(words))) / (len(words) or 1)
-    weight = 1 + _OF_NAME * min(names, _MOST_NAMED) + _OF_STATEMENT * states + _OF_RARE_WORDS * rare
-    return replace(line, score=_OF_ROLE[line.row.role] * weight / math.sqrt(8 + len(words)))
+
+    def score(*, states: bool) -> float:
+        weight = 1 + _OF_NAME * min(names, _MOST_NAMED) + _OF_STATEMENT * states + _OF_RARE_WORDS * rare
+        return _OF_ROLE[line.row.role] * weight / math.sqrt(8 + len(words))
+
+    if line.row.role == "user":
+        return replace(line, score=score(states=True), score_without_statement=score(states=False))
+    return replace(line, score=score(states=False))
 
 
 def _shown(line: _ScoredSentence) -> str:

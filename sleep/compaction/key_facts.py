@@ -47,12 +47,13 @@ def collect_key_facts(material: SummaryInput) -> dict[str, tuple[str, ...]]:
     names, identifiers = _ValueCounter(), _ValueCounter()
     for role, words in spoken:
         secrets = [words[secret.start : secret.end] for secret in find_secrets(words)]
+        shouted = _is_shouted(words)
         for kind, value in find_named_values(words):
             if any(value in secret or secret in value for secret in secrets):
                 continue
             if kind == "identifiers":
                 identifiers.add(value, role)
-            elif kind == "names" and not _is_shouted(words) and not _follows_article(words, value):
+            elif kind == "names" and not shouted and not _follows_article(words, value):
                 names.add(_without_days(value), role)
     facts["entities"] = tuple(
         escape_boundaries(name)
@@ -84,8 +85,8 @@ class _ValueCounter:
 
 
 def _is_shouted(words: str) -> bool:
-    letters = [letter for letter in words if letter.isalpha()]
-    return sum(letter.isupper() for letter in letters) > _SHOUTED * len(letters)
+    capitals = sum(map(str.isalpha, filter(str.isupper, words)))
+    return capitals > _SHOUTED * sum(map(str.isalpha, words))
 
 
 def _follows_article(words: str, value: str) -> bool:

@@ -213,7 +213,13 @@ _NAME = lazy_regex(
 _TASK = lazy_regex(
     r"(?im)^[ \t]*(?:[-*] \[ \] |todo:? |(?:please|remember to|remind me to|don't forget to|we need to)\b)[^\n]+"
 )
-_FORMS = (("tasks", _TASK), ("identifiers", IDENTIFIER), ("numbers", _NUMBER), ("names", _NAME))
+# Each form with something that is in all its matches and is found faster.
+_FORMS = (
+    ("tasks", _TASK, None),
+    ("identifiers", IDENTIFIER, lazy_regex(r"[\d@/]")),
+    ("numbers", _NUMBER, lazy_regex(r"\d")),
+    ("names", _NAME, lazy_regex(r" [A-ZÀ-ÞА-ЯΑ-Ω]")),
+)
 _END = ".,;:!?)]}"
 
 
@@ -237,7 +243,9 @@ class FoldedText:
 def find_named_values(text: str) -> Iterator[tuple[str, str]]:
     """Yield (kind, value) for "tasks", "identifiers", "numbers", "names", in this order."""
     rest = text
-    for kind, form in _FORMS:
+    for kind, form, needed in _FORMS:
+        if needed is not None and needed.search(rest) is None:
+            continue
         pieces, at = [], 0
         for match in find_in_windows(form, rest, LONGEST_IDENTIFIER):
             value = match[0].strip().rstrip(_END)

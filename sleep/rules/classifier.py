@@ -25,8 +25,8 @@ from typing import Literal
 
 from assistant.core.checkpoints import RequestKind
 from assistant.core.text import lazy_regex
-from sleep.rules.pattern_files import load_pattern, read_classifier, read_words
-from sleep.rules.sentence_cache import WITHIN_A_SENTENCE, cached_by_sentence
+from sleep.rules.pattern_files import load_pattern, read_classifier, read_sign_searches, read_words
+from sleep.rules.sentence_cache import IN_A_TEXT, WITHIN_A_SENTENCE, cached_by_sentence
 from sleep.rules.sentences import Sentence, expand_shorthand, split_sentences
 
 _THING_CHANGED = load_pattern("signs", "thing_changed")
@@ -43,9 +43,13 @@ def find_signs(clause: str) -> list[str]:
     rules = read_classifier()
     clause = expand_shorthand(clause)
     lowered = clause.lower()
-    names = [sign.name for sign in rules.signs if sign.pattern.search(clause if sign.is_cased else lowered)]
-    cancelled = {sign.name for sign in rules.signs if sign.cancelled_by.intersection(names)}
-    names = [name for name in names if name not in cancelled]
+    found = [
+        sign
+        for sign, search in zip(rules.signs, read_sign_searches(), strict=True)
+        if search(clause if sign.is_cased else lowered)
+    ]
+    all_names = {sign.name for sign in found}
+    names = [sign.name for sign in found if all_names.isdisjoint(sign.cancelled_by)]
     classes = classify_words(lowered)
     if "kin" in classes and "count" in names:
         names.append("so-many")
@@ -134,6 +138,7 @@ def _classes_by_word() -> dict[str, frozenset[str]]:
     return classes
 
 
+@cached_by_sentence(IN_A_TEXT)
 def classify_word(word: str) -> frozenset[str]:
     """Return the classes of a lower-case word; empty if unknown."""
     by_word = _classes_by_word()

@@ -25,6 +25,8 @@ from sleep.rules.sentences import Sentence, expand_shorthand, split_sentences
 
 _OPENER = load_pattern("clauses", "opener")
 _CUT = load_pattern("clauses", "cut")
+# What every cut has, and what is found faster.
+_MAY_CUT = lazy_regex(r"[;—,:(]|[-–.!…]\s|\s(?:but|because|cos|since|although|so|and)\s", re.IGNORECASE)
 _ORDER = load_pattern("clauses", "order")
 _STANDING = load_pattern("clauses", "standing")
 _REMEMBER = load_pattern("clauses", "remember")
@@ -40,6 +42,8 @@ _STANDING_ORDERS_IT = load_pattern("clauses", "standing_orders_it")
 
 def find_clauses(own: str) -> list[tuple[int, int]]:
     """Return start and end of each clause of a sentence."""
+    if _MAY_CUT.search(own) is None:
+        return [(0, len(own))] if own else []
     cuts = [(match.start(), match.end()) for match in _CUT.finditer(own)]
     starts, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(own)]
     return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]

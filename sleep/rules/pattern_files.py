@@ -11,16 +11,20 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
+from sleep.rules.word_index import indexed, indexed_search
 
 DATA_FILES = Path(__file__).with_name("data")
 _FLAGS = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.DOTALL}
+# A start asks each pattern a few times: too few for the time that the index of them takes.
+_ASKED_OFTEN = 50
+_INDEXED_METHODS = ("search", "match", "finditer", "sub")
 _FRAGMENT = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -64,13 +68,21 @@ class Classifier:
 
 
 class _NamedPattern:
-    """A named `re.Pattern`, loaded at first use."""
+    """A named `re.Pattern`, loaded at first use. One that is asked often is looked up in the index of words first."""
 
     def __init__(self, file: str, name: str) -> None:
         self._file, self._name = file, name
+        self._asked = 0
 
     def __getattr__(self, attribute: str) -> Any:
-        value = getattr(read_patterns(self._file)[self._name], attribute)
+        pattern = read_patterns(self._file)[self._name]
+        value = getattr(pattern, attribute)
+        if attribute in _INDEXED_METHODS:
+            self._asked += 1
+            if self._asked < _ASKED_OFTEN:
+                return value
+            vars(self).update(indexed(pattern))
+            return vars(self)[attribute]
         setattr(self, attribute, value)
         return value
 
@@ -97,6 +109,12 @@ def compile_patterns(file: str, data: Mapping[str, Any]) -> Mapping[str, re.Patt
         name: lazy_regex(join_fragments(file, name, text, fragments), _flags(file, name, flags.get(name, default)))
         for name, text in patterns.items()
     }
+
+
+@cache
+def read_sign_searches() -> tuple[Callable[[str], re.Match[str] | None], ...]:
+    """Return how each sign of the classifier is searched for."""
+    return tuple(indexed_search(sign.pattern) for sign in read_classifier().signs)
 
 
 @cache

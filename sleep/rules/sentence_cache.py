@@ -28,6 +28,11 @@ def cached_by_sentence(kept: int) -> Callable[[Function], Function]:
     return remember
 
 
+def call_when_forgotten(forget: Callable[[], None]) -> None:
+    """Let `forget_sentences` free something else as well."""
+    _forget.append(forget)
+
+
 def forget_sentences() -> None:
     """Free what is remembered. Harmless while another thread uses it."""
     for forget in _forget:

@@ -11,13 +11,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import cast
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex, search_in_windows
 from sleep.rules.pattern_files import load_pattern, read_words
 from sleep.rules.sentence_cache import WITHIN_A_SENTENCE, cached_by_sentence
+from sleep.rules.word_index import indexed
 
 _ITS = load_pattern("sentences", "its")
 _ASKS_TO_KEEP = load_pattern("sentences", "asks_to_keep")
@@ -28,9 +30,12 @@ _WERE = lazy_regex(r"^were(?= (?:\w+ing|not|all|both|at|in|on|with|from|off|movi
 @cached_by_sentence(WITHIN_A_SENTENCE)
 def expand_shorthand(text: str) -> str:
     """Return the text with abbreviations expanded."""
-    words = read_words("shorthand")
-    plain = _shorthand().sub(lambda match: words[match[0].lower()], text.replace("’", "'"))
+    plain = _substitute_shorthand()(_expanded, text.replace("’", "'"))
     return _WERE.sub("we're", _ITS.sub("it's", plain))
+
+
+def _expanded(match: re.Match[str]) -> str:
+    return read_words("shorthand")[match[0].lower()]
 
 
 def strip_request_to_keep(text: str) -> str:
@@ -51,6 +56,12 @@ def _shorthand() -> re.Pattern[str]:
     return re.compile(
         rf"(?<![\w'’/&+.-])(?:{'|'.join(map(re.escape, words))})(?![\w’/&+-]|'(?!s\b)\w|\.\w)", re.IGNORECASE
     )
+
+
+@cache
+def _substitute_shorthand() -> Callable[..., str]:
+    """Return its method `sub`, which passes over a text without any of it."""
+    return cast(Callable[..., str], indexed(_shorthand())["sub"])
 
 
 BLANKED_CHARACTER = "·"

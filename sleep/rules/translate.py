@@ -13,7 +13,7 @@ from functools import cache
 
 from assistant.core.text import fold_text, lazy_regex
 from sleep.rules.pattern_files import load_pattern, read_words
-from sleep.rules.sentence_cache import WITHIN_A_SENTENCE, cached_by_sentence
+from sleep.rules.sentence_cache import IN_A_TEXT, WITHIN_A_SENTENCE, cached_by_sentence
 
 _LANGUAGES = ("de", "fr", "es")
 _TOKEN = lazy_regex(r"\b(?:[cdjlmnst]|qu)['’](?=\w)|\w+(?:-\w+)*", re.IGNORECASE)
@@ -99,10 +99,22 @@ def _tokens(text: str) -> list[tuple[int, int, str]]:
 def _find_language(text: str) -> str:
     """Return the language of a text; "" for English and unknown ones."""
     words = [word for _, _, word in _tokens(text)]
+    fewest = max(1 + sum(word in _english_words() for word in words), _LEAST_SHARE * len(words))
+    if all(sum(_may_be_known(word, name) for word in words) < fewest for name in _LANGUAGES):
+        return ""
     known = {name: sum(count for _, count, _ in _meanings(name, words)) for name in _LANGUAGES}
     language = max(known, key=known.__getitem__)
-    fewest = max(1 + sum(word in _english_words() for word in words), _LEAST_SHARE * len(words))
     return language if known[language] >= fewest else ""
+
+
+def _may_be_known(word: str, language: str) -> bool:
+    """Return whether a word may be part of what is known in this language."""
+    return word in _parts_of_known(language) or (language == "de" and _of_german(word) is not None)
+
+
+@cache
+def _parts_of_known(language: str) -> frozenset[str]:
+    return frozenset(part for words in _tables()[language] for part in words.split(" "))
 
 
 def _translate(text: str, language: str) -> str:
@@ -131,7 +143,7 @@ def _meanings(language: str, words: list[str]) -> Iterator[tuple[int, int, str]]
         for count in range(min(longest.get(words[place], 1), len(words) - place), 0, -1):
             english = table.get(" ".join(words[place : place + count]))
             if english is None and count == 1 and language == "de":
-                english = _of_german(words[place], table)
+                english = _of_german(words[place])
             if english is not None:
                 yield place, count, english
                 place += count
@@ -140,8 +152,10 @@ def _meanings(language: str, words: list[str]) -> Iterator[tuple[int, int, str]]
             place += 1
 
 
-def _of_german(word: str, table: Mapping[str, str]) -> str | None:
+@cached_by_sentence(IN_A_TEXT)
+def _of_german(word: str) -> str | None:
     """Return the English of a genitive ("Bruders"), or of a compound of two everyday words ("Kellercode")."""
+    table = _tables()["de"]
     genitive = next((table[word.removesuffix(end)] for end in ("es", "s") if word.removesuffix(end) in table), None)
     if genitive is not None or len(word) < 2 * _SHORTEST_PART:
         return genitive

@@ -1,4 +1,5 @@
-"""Floods of a daemon: messages, event streams, slow clients, a log of a gigabyte, reminders, conversations.
+"""Floods of a daemon: messages, event streams, slow clients, a log of a gigabyte, reminders, conversations; streams and
+slow clients over TLS, too, where the health is asked over TLS.
 
 Each case is one flood of a real daemon of its own, bounded in number and time, over loopback alone. Meanwhile another
 process asks for its health every 20 ms: each answer comes within 100 ms of processor time of the daemon, which is what
@@ -44,6 +45,7 @@ _HANDS = 50
 _TRIES = 5
 # Times as long as it takes on a machine that does nothing else.
 _CROWDED = 20
+_OVER_TLS = " over TLS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ _Flood = Callable[[HeldDaemon, SocketLink, FloodSizes], Awaitable[list[str]]]
 
 
 def run(
-    seed: int, cases: int = 6, until: float = math.inf, only: int | None = None, sizes: FloodSizes | None = None
+    seed: int, cases: int = 8, until: float = math.inf, only: int | None = None, sizes: FloodSizes | None = None
 ) -> Tally:
     """Case N is the N-th of `FLOODS`. Nothing is drawn from the seed: how much comes is what matters."""
     tried, failures = 0, []
@@ -82,7 +84,8 @@ def _run_one(name: str, sizes: FloodSizes) -> list[str]:
     with TemporaryDirectory(dir=scratch()) as folder, SoakModel() as model:
         home = Path(folder) / "home"
         _PREPARED.get(name, lambda home, sizes: None)(home, sizes)
-        with held_daemon(Path(folder), model.url, ASSISTANT_WEB__TOKEN=_TOKEN) as daemon:
+        encrypted = name.endswith(_OVER_TLS)
+        with held_daemon(Path(folder), model.url, encrypted=encrypted, ASSISTANT_WEB__TOKEN=_TOKEN) as daemon:
             return asyncio.run(_during(name, daemon, flood, sizes))
 
 
@@ -166,7 +169,7 @@ async def _streams(daemon: HeldDaemon, link: SocketLink, sizes: FloodSizes) -> l
         line = b""
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(30):
-                reader, writer = await asyncio.open_connection("127.0.0.1", daemon.port)
+                reader, writer = await asyncio.open_connection("127.0.0.1", daemon.port, ssl=daemon.tls)
                 writer.write(request)
                 line = await reader.readline()
                 open_ones.put_nowait(writer)
@@ -188,18 +191,18 @@ async def _slow_clients(daemon: HeldDaemon, link: SocketLink, sizes: FloodSizes)
     async def drip(number: int) -> None:
         while time.monotonic() < until:
             with contextlib.suppress(OSError):
-                _, writer = await asyncio.open_connection("127.0.0.1", daemon.port, limit=1)
+                _, writer = await asyncio.open_connection("127.0.0.1", daemon.port, limit=1, ssl=daemon.tls)
                 for byte in b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: " + b"a" * 1000:
                     writer.write(bytes([byte]))
                     await writer.drain()
-                    if time.monotonic() >= until:
+                    if time.monotonic() >= until or writer.is_closing():
                         break
                     await asyncio.sleep(0.1)
                 writer.close()
 
     async def ignore(number: int) -> None:
         with contextlib.suppress(OSError):
-            _, writer = await asyncio.open_connection("127.0.0.1", daemon.port, limit=1)
+            _, writer = await asyncio.open_connection("127.0.0.1", daemon.port, limit=1, ssl=daemon.tls)
             head = f"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {_TOKEN}\r\n\r\n"
             writer.write(head.encode())
             await asyncio.sleep(max(0.0, until - time.monotonic()))
@@ -299,6 +302,8 @@ FLOODS: Mapping[str, _Flood] = {
     "a log of a gigabyte": _long_log,
     "reminders due at once": _reminders,
     "conversations": _sessions,
+    f"event streams{_OVER_TLS}": _streams,
+    f"slow clients{_OVER_TLS}": _slow_clients,
 }
 _PREPARED: Mapping[str, Callable[[Path, FloodSizes], None]] = {
     "a log of a gigabyte": _write_long_log,

@@ -18,6 +18,7 @@ import multiprocessing
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -35,7 +36,7 @@ from tests.bench.homes import CHECKOUT
 from tests.soak.model import SoakModel
 from tests.support.hostile_texts import KINDS, hostile_text
 from tests.support.loop_holds import ROUND, Hold
-from tests.support.web_api import free_port
+from tests.support.web_api import free_port, make_certificate
 
 MOST_HOLD, MOST_HEALTH = 0.05, 0.1
 BYTES = 1_000_000
@@ -83,8 +84,9 @@ class HealthAsked:
 
 
 class HeldDaemon:
-    def __init__(self, home: Path, holds: Path, health: Path, port: int) -> None:
-        self.home, self._holds, self._health, self.port = home, holds, health, port
+    def __init__(self, home: Path, holds: Path, health: Path, port: int, tls: ssl.SSLContext | None) -> None:
+        """`tls`: how to connect to the port; None: unencrypted."""
+        self.home, self._holds, self._health, self.port, self.tls = home, holds, health, port, tls
         self.rows: list[Row] = []
 
     def holds_between(self, began: float, ended: float) -> list[Hold]:
@@ -138,10 +140,14 @@ class HeldDaemon:
 
 
 @contextmanager
-def held_daemon(folder: Path, model_url: str, **settings: str) -> Iterator[HeldDaemon]:
-    """A daemon with its probe over `folder/home`, which may be there already."""
-    home, port = folder / "home", free_port()
-    found = HeldDaemon(home, folder / "holds.jsonl", folder / "health.txt", port)
+def held_daemon(folder: Path, model_url: str, *, encrypted: bool = False, **settings: str) -> Iterator[HeldDaemon]:
+    """A daemon with its probe over `folder/home`, which may be there already; `encrypted`: with a certificate."""
+    home, port, tls = folder / "home", free_port(), None
+    if encrypted:
+        certificate, key = make_certificate(folder, "test.example")
+        settings |= {"ASSISTANT_WEB__CERTIFICATE": str(certificate), "ASSISTANT_WEB__CERTIFICATE_KEY": str(key)}
+        tls = ssl.create_default_context(cafile=certificate)
+    found = HeldDaemon(home, folder / "holds.jsonl", folder / "health.txt", port, tls)
     environment = {
         "ASSISTANT_HOME": str(home),
         "ASSISTANT_MODEL__PROVIDER": "openai",
@@ -165,7 +171,7 @@ def held_daemon(folder: Path, model_url: str, **settings: str) -> Iterator[HeldD
             start_new_session=True,
         )
     asker = multiprocessing.get_context("fork").Process(
-        target=_ask_health, args=(port, daemon.pid, folder / "health.txt"), daemon=True
+        target=_ask_health, args=(port, tls, daemon.pid, folder / "health.txt"), daemon=True
     )
     asker.start()
     try:
@@ -179,7 +185,14 @@ def held_daemon(folder: Path, model_url: str, **settings: str) -> Iterator[HeldD
             print("\n".join(text.splitlines()[-40:]), file=sys.stderr)
 
 
-def _ask_health(port: int, process: int, path: Path) -> None:
+def _connect(port: int, tls: ssl.SSLContext | None) -> http.client.HTTPConnection:
+    if tls is None:
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    # A monitor is not where a flood comes from, and is known by its address alone.
+    return http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=tls, source_address=("127.0.0.2", 0))
+
+
+def _ask_health(port: int, tls: ssl.SSLContext | None, process: int, path: Path) -> None:
     # What is measured is the daemon: who asks is woken before it. Where processors are shared out by sessions, it has a
     # share of its own, and elsewhere it may be ordered.
     with contextlib.suppress(OSError):
@@ -191,10 +204,14 @@ def _ask_health(port: int, process: int, path: Path) -> None:
             asked = sent = time.monotonic()
             busy, (worked, starved) = _processor_seconds(process), _scheduled(process)
             try:
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-                connection.request("GET", "/healthz")
+                connection = _connect(port, tls)
+                if tls is None:
+                    connection.request("GET", "/healthz")
                 # What the daemon did before it was asked is not what the answer waited for.
                 sent, busy, (worked, starved) = time.monotonic(), _processor_seconds(process), _scheduled(process)
+                if tls is not None:
+                    # The daemon has its part in each step of the handshake.
+                    connection.request("GET", "/healthz")
                 connection.getresponse().read()
                 connection.close()
                 answered, took = True, time.monotonic() - sent

@@ -19,6 +19,7 @@ from assistant.web import entrance
 from assistant.web.deps import AccessRules
 from assistant.web.guard import AccessGuard
 from assistant.web.server import ConnectionLimit, SlowClientProtocol
+from assistant.web.tcp_listener import listen_tcp
 from tests.support.limited_server import ASKING, LongRequestTimeout, plain, served
 from tests.support.web_api import TOKEN, run_web_api
 
@@ -86,6 +87,30 @@ async def test_f42_a_question_for_the_health_is_answered_before_the_hundred_that
         writer.close()
         for one in others:
             one.close()
+
+
+async def test_f42_over_tls_whoever_connects_behind_a_hundred_of_another_address_is_begun_before_most_of_them() -> None:
+    begun: list[int] = []
+    last = asyncio.Event()
+
+    async def begin(connection: socket.socket, address: tuple[str, int]) -> None:
+        begun.append(address[1])
+        connection.close()
+        if len(begun) == 101:
+            last.set()
+
+    listening = await listen_tcp("127.0.0.1", 0)
+    listening.listen(128)
+    clients = [socket.create_connection(listening.getsockname()) for _ in range(100)]
+    clients.append(socket.create_connection(listening.getsockname(), source_address=("127.0.0.2", 0)))
+    door = entrance.Entrance(listening, begin, None, 256)
+    door.open()
+    await last.wait()
+    door.close()
+    assert begun.index(clients[100].getsockname()[1]) < 10
+    assert sorted(begun) == sorted(client.getsockname()[1] for client in clients)
+    for client in clients:
+        client.close()
 
 
 async def test_a_question_for_the_health_that_is_wholly_there_is_answered_without_a_protocol(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def _look(home: Path) -> Snapshot:
         # Each once: how often a key was sent stands with its delivery.
         "other bodies": [key for key, body in sorted(sent_bodies) if [key, body] not in bodies],
         "bell": {"rang": len(witness.recorded("rang")), "interrupted": interrupted},
-        "told": [seen["text"].replace(str(home), "HOME") for seen in witness.recorded("told")],
+        "told": [seen["text"] for seen in witness.recorded("told")],
     }
     return pictures.without_turn_ids(picture, home)
 

@@ -17,7 +17,8 @@ is drawn. Where a process of its own lives on (`Scenario.apart`), how many calls
 A call that fails leaves a process that lives. Two of them are in one class when the error, the thread, the name of the
 call and the file are the same, and the world before them is: they are the calls of one step (the frames of one
 commit, the pages of one checkpoint), which fails at any of them and does nothing then. Where twelve in a row fail, the
-step fails at the first of them, as do those after it.
+step fails at the first of them, as do those after it. ENOSPC and EIO are one error where SQLite makes them one: where
+one call fails with it, of a side file that cannot be opened, synced, cut or removed, or of shared memory.
 
 That this is so is tried, too: `python -m tests.crash --pairs N` breaks runs at two points of a class, drawn, and
 compares all that came of them.
@@ -38,7 +39,7 @@ from tests.crash import homes
 from tests.crash.points import Point, RecordedCalls, all_points
 from tests.crash.power import Content, HomeFiles, SimulatedDisk
 from tests.crash.replay import left_by_torn_write
-from tests.crash.strace import SystemCall
+from tests.crash.strace import WRITES, SystemCall
 
 _MAGIC = b"SQLite format 3\0"
 _SIDES = ("-wal", "-journal")
@@ -85,9 +86,17 @@ def keys_of_points(calls: RecordedCalls, home: Path, prepared: Path) -> dict[Poi
             keys[point] = worlds.before[call.order]
             if point.fails:
                 file = call.paths[-1].relative_to(home)
-                keys[point] += f" {point.how} {point.times} {call.thread} {call.name} {file}"
+                keys[point] += f" {_told_of(point, call)} {point.times} {call.thread} {call.name} {file}"
             keys[point] += f"{'' if point.again is None else ' twice'}{' apart' if point.apart else ''}"
     return keys
+
+
+def _told_of(point: Point, call: SystemCall) -> str:
+    """What the program hears of an error: of a side file SQLite tells a full disk from another error only where it
+    writes. Where several calls in a row fail, some of the others may be on other files."""
+    name = call.paths[-1].name
+    is_told_apart = point.times > 1 or (call.name in WRITES and not name.endswith(_IGNORED))
+    return point.how if is_told_apart or not name.endswith((*_SIDES, _IGNORED)) else "any error"
 
 
 def _broken_calls(calls: RecordedCalls, points: Sequence[Point]) -> dict[Point, SystemCall]:

@@ -203,7 +203,7 @@ def files(home: Path) -> list[list[str]]:
 
 def without_turn_ids(picture: dict[str, Any], home: Path) -> dict[str, Any]:
     """The picture with every turn called by the first message it answers."""
-    text = json.dumps(picture)
+    text = json.dumps(picture).replace(str(home), "HOME")
     first = "SELECT turn, min(external_id) FROM inbox WHERE turn IS NOT NULL GROUP BY turn"
     for turn, external_id in rows(home / "script.db", first):
         text = text.replace(str(turn), f"turn of {external_id}")

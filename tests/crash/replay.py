@@ -31,7 +31,8 @@ class Replay:
     run it makes each call once. Several threads may use it."""
 
     def __init__(self, calls: Sequence[SystemCall], home: Path, prepared: Path) -> None:
-        self._calls = [replace(call, paths=tuple(moved(path, home, prepared) for path in call.paths)) for call in calls]
+        there = {path: moved(path, home, prepared) for call in calls for path in call.paths}
+        self._calls = [replace(call, paths=tuple(there[path] for path in call.paths)) for call in calls]
         self._prepared = prepared
         self._lock = Lock()
         self._rewind()

@@ -13,6 +13,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range")
@@ -122,8 +123,12 @@ def select(traced: Iterable[SystemCall], under: Sequence[Path], besides: Sequenc
     of their paths would count them."""
     found: list[SystemCall] = []
     counts: Counter[tuple[int, str]] = Counter()
+    wanted: dict[Path, bool] = {}
     for call in traced:
-        if any(_within(path, under) and not _within(path, besides) for path in call.paths):
+        for path in call.paths:
+            if path not in wanted:
+                wanted[path] = _within(path, under) and not _within(path, besides)
+        if any(wanted[path] for path in call.paths):
             counts[call.thread, call.name] += 1
             found.append(replace(call, number=counts[call.thread, call.name]))
     return found
@@ -187,7 +192,7 @@ def _parsed(line: str) -> SystemCall | None:
         strings = []
     else:
         data, strings = b"", [_bytes(text).decode() for text in _STRING.findall(arguments)]
-    descriptors = [(int(number), Path(_bytes(path).decode())) for number, path in _DESCRIPTOR.findall(arguments)]
+    descriptors = [(int(number), _path(path)) for number, path in _DESCRIPTOR.findall(arguments)]
     directory = descriptors[0][1] if descriptors else Path()
     descriptor = descriptors[0][0] if descriptors else None
     return SystemCall(
@@ -207,6 +212,11 @@ def _quoted(arguments: str) -> tuple[str, bytes, str]:
     before, _, rest = arguments.partition('"')
     quoted, _, after = rest.rpartition('"')
     return before, _bytes(quoted), after
+
+
+@lru_cache(maxsize=4096)
+def _path(quoted: str) -> Path:
+    return Path(_bytes(quoted).decode())
 
 
 def _bytes(text: str) -> bytes:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.equivalence import PointClass, RecoveredHomes, classes_of, draw_pairs
-from tests.crash.points import parse
+from tests.crash.equivalence import PointClass, RecoveredHomes, _told_of, classes_of, draw_pairs
+from tests.crash.points import Point, parse
 from tests.crash.power import Content, HomeFiles
+from tests.crash.strace import SystemCall
 
 
 @pytest.fixture
@@ -73,6 +74,17 @@ def test_a_database_that_cannot_be_read_is_known_by_its_bytes(tmp_path: Path) ->
     ]
     with RecoveredHomes(tmp_path) as recovered:
         assert recovered.digest(homes[0]) != recovered.digest(homes[1])
+
+
+def test_a_full_disk_is_another_error_only_where_sqlite_says_so() -> None:
+    def told_of(error: str, name: str, file: str, times: int = 1) -> str:
+        return _told_of(Point(error, name, 1, times), SystemCall(1, name, 1, (Path("/home") / file,), "", 0))
+
+    one = [("fdatasync", "a.db-wal"), ("openat", "a.db-shm"), ("pwrite64", "a.db-shm"), ("unlink", "a.db-journal")]
+    two = [("pwrite64", "a.db-wal"), ("pwrite64", "a.db"), ("fsync", "log"), ("openat", "a.db")]
+    assert all(told_of("EIO", *call) == told_of("ENOSPC", *call) for call in one)
+    assert not any(told_of("EIO", *call) == told_of("ENOSPC", *call) for call in two)
+    assert not any(told_of("EIO", *call, 12) == told_of("ENOSPC", *call, 12) for call in one)
 
 
 def test_pairs_are_two_points_of_one_class_and_the_same_for_a_seed() -> None:

@@ -140,7 +140,7 @@ async def test_what_is_due_while_nothing_runs_is_red_at_once_and_is_not_said_to_
         after = stored_status(settings, stores, due_at + timedelta(seconds=1))
         (problem,) = after["problems"]
         assert '1 reminder or schedule is due and was not sent: "call mum" (' in problem
-        assert "1 reminder or schedule waits, since " in after["unattended"]
+        assert "1 reminder waits, since " in after["unattended"]
         assert after["unattended"].endswith(f"09:00, and nothing runs the assistant. {advise_to_stay()}")
         # A process that serves is given a moment.
         it.clock.now = due_at + timedelta(seconds=1)

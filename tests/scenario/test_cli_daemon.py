@@ -44,7 +44,7 @@ def test_stopping_with_reminders_pending_says_that_nothing_will_run(tmp_path: Pa
     with run_daemon(home) as running:
         assert run_assistant(home, "remind", "call Ines", "--at", "in 2 hours").returncode == 0
         stopped = run_in_process(home, "stop")
-        assert stopped.returncode == 0 and "1 reminder or schedule waits" in stopped.err
+        assert stopped.returncode == 0 and "1 reminder waits" in stopped.err
         assert "nothing will run the assistant then" in stopped.err
         running.process.wait(TIMEOUT_SECONDS)
 

@@ -167,7 +167,7 @@ def test_who_leaves_with_reminders_pending_is_told_that_nothing_will_run(tmp_pat
         child.expect("call Ines.*Reminders come only while the assistant runs")
         child.expect(PROMPT)
         child.send(leave)
-        said = "1 reminder or schedule waits.*nothing will run the assistant then.*assistant.*running"
+        said = "1 reminder waits.*nothing will run the assistant then.*assistant.*running"
         child.expect(said.replace(" ", r"\s+"))  # the terminal gets it broken between words
         child.expect(pexpect.EOF)
 

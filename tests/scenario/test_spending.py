@@ -282,6 +282,9 @@ async def test_f43_why_the_built_in_model_answers_is_said_once_a_day_and_to_gues
     async with open_app(tmp_path, server, ASSISTANT_BUDGET__DAILY_USD="0.0001") as it:
         first = await it.say("hello")
         assert "(The daily budget has too little left for a call: $0.00 of $0.0001 is used" in first
+        assert (
+            "Raise the budget with `assistant config set budget.daily_usd NUMBER`, or wait for the next day." in first
+        )
         assert "This is said once a day." in first and it.notices() == []
         assert "budget" not in await it.say("hello again")
         guest = await it.say("hello", session="peer:kept:7", scope="peer:kept:7")
@@ -327,6 +330,23 @@ async def test_f43_a_sleep_whose_part_is_used_up_goes_on_by_rules_after_one_refu
         assert "The rules would do it, without a model." in await it.app.commands.run("/sleep --dry-run", "main")
         # Answers are none of it.
         assert "A fine walk." in await it.say("how was it?")
+
+
+async def test_what_naps_and_nights_do_over_the_budget_is_told_once_where_the_person_wrote_last(
+    tmp_path: Path, server: PromptDrivenServer
+) -> None:
+    server.says = _as_it_is_asked
+    async with open_app(tmp_path, server) as it:
+        await it.say("I live in Oslo. I work as a carpenter.")
+        it.app.stores.ledger.budget = it.app.stores.ledger.budget.model_copy(update={"daily_usd": 0.0001})
+        asked_before = len(server.requests)
+        for trigger in ("nap", "nap", "manual"):
+            report = await it.app.sleep.scheduler.run_now(trigger)
+            assert report is not None and report.state == "done"
+        assert len(server.requests) == asked_before
+        (notice,) = it.notices()
+        assert "The daily budget is used up: $" in notice and "sleep and naps work by rules" in notice
+        assert "`assistant config set budget.daily_usd NUMBER`" in notice
 
 
 async def test_a_schedule_over_the_part_of_the_background_is_answered_by_the_built_in_model(

@@ -83,7 +83,11 @@ async def test_over_the_budget_nothing_is_sent_and_the_person_is_told(tmp_path: 
         assert told.startswith(
             "I could not turn your voice message into text. The daily budget has too little left for"
         )
-        assert told.endswith(" may cost $0.0008. The recording is kept; send another, or type it.")
+        # Another recording alone would be refused as well.
+        assert told.endswith(
+            " may cost $0.0008. The recording is kept; type it, or raise the budget with "
+            "`assistant config set budget.daily_usd NUMBER`, or wait for the next day, and send another."
+        )
         assert "It is a file." in running.bridge.bodies
 
 

@@ -90,6 +90,9 @@ async def test_an_answer_over_the_budget_is_not_spoken_and_that_is_told_once_wit
         assert told.startswith(
             "I could not speak my answer; it is above in writing. The daily budget has too little left"
         )
+        assert told.endswith(
+            "Raise the budget with `assistant config set budget.daily_usd NUMBER`, or wait for the next day."
+        )
         assert "/retry" not in told and server.spoken == []
 
 

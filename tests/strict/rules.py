@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-def strings(value: Any) -> Iterator[str]:
-    """Every string in a JSON value, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield str(key)
-            yield from strings(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from strings(item)
-
-
 def surrogates(body: Any) -> list[str]:
-    for text in strings(body):
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError:
-            return ["The request body is not valid JSON: no low surrogate in string"]
+    try:
+        json.dumps(body, ensure_ascii=False, default=str).encode("utf-8")
+    except UnicodeEncodeError:
+        return ["The request body is not valid JSON: no low surrogate in string"]
     return []
 
 

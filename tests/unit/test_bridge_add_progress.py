@@ -41,7 +41,7 @@ class BridgeSetupLink:
         self.commands.append(" ".join(argv))
         return CommandResult("telegram is running again.", None)
 
-    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
+    async def send_message(self, text: str, external_id: str, session: str, media: object = ()) -> InboxReceipt:
         return InboxReceipt(1, 1)
 
     async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:

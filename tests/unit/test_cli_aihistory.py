@@ -61,3 +61,9 @@ def test_a_message_without_words_is_told_as_one(capsys: pytest.CaptureFixture[st
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("assistant: (no words)") and lines[-1].endswith("assistant: [image]")
     assert sum("(no words)" in line for line in lines) == 1
+
+
+def test_an_erasure_is_told_in_plain_words(capsys: pytest.CaptureFixture[str]) -> None:
+    erased = LogRecord(9, 9, NOW, "main", 1, "owner", "redaction", "system", "", "", "", refs=(1, 4))
+    print_record(erased, ZoneInfo("UTC"), numbers=False)
+    assert capsys.readouterr().out.endswith("system [erasure]: 2 messages forgotten\n")

@@ -33,7 +33,7 @@ class AskLink:
         self.for_ever = False
         self.fallback = ""
 
-    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
+    async def send_message(self, text: str, external_id: str, session: str, media: object = ()) -> InboxReceipt:
         self.done.append(f"said {text} as {external_id}")
         return InboxReceipt(4, 7)
 

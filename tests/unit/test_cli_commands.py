@@ -196,8 +196,17 @@ def test_a_command_that_is_mistyped_is_answered_with_the_one_that_is_like_it(
     assert "Did you mean `assistant status`?" in capsys.readouterr().err
     assert run_guarded(assistant, ["why", "e1"]) == 2
     assert "Did you mean `assistant memory why e1`?" in capsys.readouterr().err
+    assert run_guarded(assistant, ["hepl"]) == 2
+    assert "Did you mean `assistant help`?" in capsys.readouterr().err
     assert run_guarded(assistant, ["zzzzzz"]) == 2
     assert "Did you mean" not in capsys.readouterr().err
+
+
+def test_the_name_alone_shows_the_whole_menu_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_guarded(assistant, []) == 0
+    bare = capsys.readouterr()
+    assert run_guarded(assistant, ["--help"]) == 0
+    assert bare.out == capsys.readouterr().out and not bare.err
 
 
 def test_what_the_encoding_of_a_terminal_does_not_know_is_written_as_its_number() -> None:

@@ -10,9 +10,12 @@ from assistant.context.truncate import truncate_to_reference
 from assistant.core.messages import LogByteRange, Media, Message, ToolCall
 from assistant.core.records import LogLocation
 from assistant.models.offline.steps import INTRODUCTION
+from sleep.compaction import extractive
 from sleep.compaction.extractive import keep_both_ends, select_sentences, summarise_without_model
 from sleep.compaction.key_facts import collect_key_facts
 from sleep.compaction.validate import restore_missing_values
+from sleep.rules.extract_statements import extract_statements
+from tests.support.month_texts import month_texts
 from tests.support.sentence_tables import every_case
 from tests.support.summaries import (
     COUNTER,
@@ -52,6 +55,32 @@ def test_what_the_program_says_of_itself_in_an_answer_is_no_part_of_a_summary() 
     assert lines_of(alternating_messages(TOLD, answer)) == [f"- #1 2026-03-04 user: {TOLD}"]
     # A person's own words in italics are theirs.
     assert lines_of(alternating_messages(f"*{TOLD}*", "Well.")) != []
+
+
+def read_at_once(rows: tuple[Message, ...], budget: int) -> list[str]:
+    """Choose as `select_sentences` says it does, but find out first of every line what it states."""
+    lines = extractive._scored(list(extractive._sentences(rows)))
+    known = [
+        line
+        if line.score_without_statement is None or extract_statements(line.text)
+        else replace(line, score=line.score_without_statement)
+        for line in lines
+    ]
+    chosen, left = [], budget
+    for line in sorted(known, key=lambda line: (-line.score, -line.index, line.place)):
+        tokens = count_text_tokens(f"{extractive._shown(line)}\n")
+        if tokens <= left:
+            left -= tokens
+            chosen.append(line)
+        if left < extractive._SHORTEST_CHARACTERS:
+            break
+    return [extractive._shown(line) for line in sorted(chosen, key=lambda line: (line.index, line.place))]
+
+
+@pytest.mark.parametrize("budget", [3, 40, 300, 1_500])
+def test_lines_are_chosen_as_if_it_were_known_of_each_what_it_states(budget: int) -> None:
+    rows = (*long_conversation(24), *alternating_messages(*month_texts()[:160], first=49))
+    assert lines_of(rows, budget) == read_at_once(rows, budget)
 
 
 @pytest.mark.parametrize("told", [(TOLD, DECIDED), (DECIDED, TOLD)])

@@ -54,7 +54,7 @@ class ChatLink:
     def turn(self, turn: str, state: str) -> None:
         self.happen("turn", turn=turn, state=state, message_ids=[1])
 
-    async def send_message(self, text: str, external_id: str, session: str) -> InboxReceipt:
+    async def send_message(self, text: str, external_id: str, session: str, media: object = ()) -> InboxReceipt:
         if self.away:
             raise LinkLost()
         if self.stuck is not None and not self.stuck.is_set():

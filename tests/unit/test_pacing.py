@@ -36,6 +36,17 @@ async def test_a_few_go_on_in_each_round_in_their_order() -> None:
     assert max(map(in_round.count, in_round)) == 3 and len(set(in_round)) == 7
 
 
+async def test_groups_go_on_in_turn_so_that_none_waits_for_the_hundreds_of_another() -> None:
+    pacer, went_on = Pacer(2), list[str]()
+
+    async def work(name: str) -> None:
+        await pacer.wait(name[0])
+        went_on.append(name)
+
+    await asyncio.gather(*(work(name) for name in [f"a{number}" for number in range(8)] + ["b0", "c0", "b1"]))
+    assert went_on == ["a0", "a1", "a2", "b0", "c0", "a3", "b1", "a4", "a5", "a6", "a7"]
+
+
 async def test_who_was_cancelled_while_waiting_holds_nobody_up() -> None:
     pacer, went_on = Pacer(1), list[int]()
 

@@ -3,6 +3,7 @@ judging it rests where somebody may wait."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -107,6 +108,13 @@ def test_a_step_of_background_work_is_held_up_for_a_moment_by_a_turn_or_a_reques
             running.let_turns_pass()
         assert looked and not any(looked)
         looked.clear()
+
+        async def work_in_the_loop() -> None:
+            with running.beginning():
+                running.let_turns_pass()
+
+        asyncio.run(work_in_the_loop())
+        assert not looked  # no turn could pass
         running.is_answering = lambda: True
         running.let_turns_pass()
         assert looked

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
@@ -17,6 +17,7 @@ from assistant.cli.link import Link, LinkLost
 from assistant.cli.output import print_remark
 from assistant.commands.argv import command_name, rewrite_for_shell
 from assistant.core.errors import AssistantError, NothingYet, StoreError
+from assistant.core.messages import Media
 from assistant.core.records import InboxReceipt, is_answer_key
 
 # The delivery follows the end of a turn at once; where another terminal's message led that turn, none comes here.
@@ -44,10 +45,16 @@ async def ask_last_question_again(link: Link, session: str) -> tuple[str, InboxR
 
 
 async def ask_and_wait(
-    link: Link, text: str, session: str, external_id: str, show: Callable[[Mapping[str, Any]], None]
+    link: Link,
+    text: str,
+    session: str,
+    external_id: str,
+    show: Callable[[Mapping[str, Any]], None],
+    media: Sequence[Media] = (),
 ) -> Mapping[str, Any]:
-    """Say `text`, then `wait_for_answer`."""
-    return await wait_for_answer(link, session, await link.send_message(text, external_id, session), show)
+    """Say `text`, with files, then `wait_for_answer`."""
+    accepted = await link.send_message(text, external_id, session, media)
+    return await wait_for_answer(link, session, accepted, show)
 
 
 async def wait_for_answer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any
@@ -35,8 +35,10 @@ from assistant.commands.argv import (
     rewrite_for_shell,
     session_after_command,
 )
+from assistant.commands.completion import complete_files
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import AssistantError, NothingYet, UsageError
+from assistant.core.messages import Media
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_name, session_role
 from assistant.settings.settings import Settings
 
@@ -62,10 +64,13 @@ class ChatAnswer:
 
 @click.command()
 @click.option("-m", "--message", metavar="TEXT", help="Ask one thing and print the answer; - reads standard input.")
+@click.option(
+    "-f", "--file", "files", multiple=True, metavar="FILE", help="Send a file along.", shell_complete=complete_files
+)
 @json_option(ChatAnswer, "Print the answer as JSON, with its cost and how full the context is.")
 @click.option("--session", default=MAIN_SESSION, show_default=True, metavar="NAME", help="The conversation to talk in.")
 @click.pass_context
-def chat(context: click.Context, message: str | None, json_out: bool, session: str) -> None:
+def chat(context: click.Context, message: str | None, files: tuple[str, ...], json_out: bool, session: str) -> None:
     """Talk to the assistant.
 
     Connects to the running assistant, or starts one for as long as you talk. With standard input that is not a
@@ -73,6 +78,7 @@ def chat(context: click.Context, message: str | None, json_out: bool, session: s
 
     > assistant chat
     > assistant chat -m "what did I say about Bergen?"
+    > assistant chat -m "when does the notice end?" --file lease.pdf
     > assistant chat --session trip
     > assistant chat -m - --json < letter.txt
     """
@@ -83,7 +89,9 @@ def chat(context: click.Context, message: str | None, json_out: bool, session: s
     log_to_file(settings.home.program_log)
     if message is not None:
         text = read_all_stdin() if message == "-" else require_utf8(message, "The message")
-        context.exit(run_with_signals(one_question(settings, text, session, json_out)))
+        context.exit(run_with_signals(one_question(settings, text, session, json_out, read_files(files, text))))
+    if files:
+        raise UsageError("--file needs -m; in a conversation, `/add FILE` gives it a file. Nothing was sent.")
     if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
         if json_out:
             raise UsageError("--json needs -m, or lines on standard input.")
@@ -108,9 +116,20 @@ def talk_here(settings: Settings, session: str, inside: LocalLinkFactory | None 
     return 0
 
 
-async def one_question(settings: Settings, text: str, session: str, json_out: bool) -> int:
+def read_files(names: Sequence[str], text: str) -> tuple[Media, ...]:
+    """The files that go with a message. Raises `UsageError`."""
+    if not names:
+        return ()
+    if command_name(text):
+        raise UsageError("A command takes no --file. Nothing was done.")
+    from assistant.cli.chat.attached import read_attached  # few send one
+
+    return read_attached(names)
+
+
+async def one_question(settings: Settings, text: str, session: str, json_out: bool, files: Sequence[Media] = ()) -> int:
     """One turn; the exit code. A daemon that goes away meanwhile is waited for, or this process answers itself."""
-    if not text.strip():
+    if not (text.strip() or files):
         raise UsageError("The message is empty. Nothing was sent.")
     if f"/{text.strip().lower()}" in LEAVE_COMMANDS:
         # There is nothing to leave, and the command says so. "bye" is answered.
@@ -123,7 +142,7 @@ async def one_question(settings: Settings, text: str, session: str, json_out: bo
                 before = await read_unattended(link)
                 await remark_new_conversation(link, session)
                 printer = Printer(json_out)
-                exit_code = await _answer(link, text, session, external_id, printer)
+                exit_code = await _answer(link, text, session, external_id, printer, files)
                 print_unattended(await read_unattended(link), before, printer)
                 return exit_code
         await wait_for_daemon(settings.home)
@@ -200,7 +219,9 @@ async def answer_lines(
     return exit_code
 
 
-async def _answer(link: Link, text: str, session: str, external_id: str, printer: Printer) -> int:
+async def _answer(
+    link: Link, text: str, session: str, external_id: str, printer: Printer, files: Sequence[Media] = ()
+) -> int:
     """Print the answer, and return the exit code. A command that fails raises; as JSON, there is an object for each
     line nevertheless."""
     if command_name(text):
@@ -219,7 +240,7 @@ async def _answer(link: Link, text: str, session: str, external_id: str, printer
     while True:
         # Said again to whoever took over: it was accepted once, and is answered once.
         with contextlib.suppress(HandedOver):
-            result = await ask_and_wait(link, text, session, external_id, printer.show)
+            result = await ask_and_wait(link, text, session, external_id, printer.show, files)
             return int(result["exit_code"])
 
 

@@ -86,6 +86,8 @@ _FOR_WHEN = "For when? Nothing is set yet. Say it with the time: set an alarm fo
 
 def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """What has no time, or where no reminder can be set, goes on the to-do list, with a word that it will not ring."""
+    if _only_later(text):
+        return (yield from move(text, items, context))
     if (again := _again(text, items, context)) is not None:
         return (yield from call_tool("set_reminder", **again))
     if says("keeps_only", fold(text)) and _names_repeating(text, items, context):
@@ -119,6 +121,13 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
             result = yield from call_tool("manage_todo_list", action="add", items=[item])
             answers.append(f"{describe_todos(result)}\n\n{_ON_THE_LIST}")
     return "\n".join(answers)
+
+
+def _only_later(text: str) -> bool:
+    """Whether what came is to come again in a while, and nothing is named: "vuelve a avisarme en media hora"."""
+    pieces, folded = find_times(text).pieces, fold(text)
+    only_so_long = bool(pieces) and all(piece.kind == "delta" and piece.minutes for piece in pieces)
+    return only_so_long and says("again", folded) and not says("more", folded) and not content_words(text)
 
 
 def _when(phrase: str, now: datetime | None, *, wakes: bool) -> dict[str, str]:

@@ -92,7 +92,8 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     by_words = matching(words, [item for item in items if not item.done])
     if "next_one" in topics and not by_words and not times.pieces:
         return _next(items)
-    name = _list_asked_for(text, todos)
+    asks_done = "already_done" in topics and not matching(words, todos) and "when" not in folded
+    name = None if asks_done and not any(list_names(text)) else _list_asked_for(text, todos)
     if name is not None:
         if not any(is_same_list(item.list, name) for item in todos) and not _asks(folded, text):
             raise OtherAnswer(sure=False)  # "Marc est sur liste d'attente"
@@ -102,7 +103,7 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     is_due = says("due_by", folded) and bool(times.pieces) and any(item.due for item in todos)
     if is_due and not by_words:
         return _of_todos([item for item in todos if not item.done], times, folded, context.now)
-    if "already_done" in topics and not matching(words, todos) and "when" not in folded:
+    if asks_done:
         return _shown("Done lately", [item for item in todos if item.done], "Nothing was ticked off in the last day.")
     if "reminder_noun" in topics:
         return _of_reminders(text, words, reminders, times, context)

@@ -54,7 +54,10 @@ def read_cues() -> Cues:
     groceries = {
         language: frozenset(re.findall(r"\w+", fold_text(text))) for language, text in data["groceries"].items()
     }
-    return Cues(compile_patterns("cues", data), subject, words["order"], words["articles"], ordinary, groceries)
+    # "Pospónlo", "apúntamelo": an order with its pronouns is one word in Spanish.
+    joined = {f"{verb}{pronoun}" for verb in words["orders_es"] for pronoun in words["pronouns_es"]}
+    order = words["order"] | joined
+    return Cues(compile_patterns("cues", data), subject, order, words["articles"], ordinary, groceries)
 
 
 @lru_cache(maxsize=2048)

@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 
 from assistant.core.dataclass import dataclass
+from assistant.core.messages import Media
 from assistant.core.quoting import QuotedMessage, is_failed_result, quote_block
 from assistant.core.text import lazy_regex
 from assistant.models.offline.plans import ToolStep
@@ -19,6 +20,7 @@ _LABEL = lazy_regex(r"^[\s>*#•-]*(?P<label>[^\W\d_][^:|=\t]{1,40}?)[*_ ]*[:|=\
 _PATH = lazy_regex(r'"(?:[^"\\]|\\.)*"')
 _WORD = lazy_regex(r"[^\W\d_]+")
 _ENDS = ".!?:…"
+_WITHOUT_TEXT = ("audio/", "video/", "image/")
 _MOST_LINES = 400
 _MOST_HITS = 8
 
@@ -29,9 +31,34 @@ class _FileLine:
     text: str
 
 
-def search_files(words: Sequence[str]) -> ToolStep:
-    """The call that searches the files for these words."""
-    return ToolStep("use_tool", {"name": "search_files", "arguments": {"query": " ".join(words), "limit": _MOST_HITS}})
+def search_files(words: Sequence[str], path: str = "") -> ToolStep:
+    """The call that searches the files for these words; only the one at `path`, where that is given."""
+    within = {"path": path} if path else {}
+    arguments = {"query": " ".join(words), "limit": _MOST_HITS, **within}
+    return ToolStep("use_tool", {"name": "search_files", "arguments": arguments})
+
+
+def can_be_searched(medium: Media) -> bool:
+    """Whether a file that came with a message may have text, and is where files are searched."""
+    return medium.kind == "file" and medium.path is not None and not medium.mime.startswith(_WITHOUT_TEXT)
+
+
+def describe_attached(media: Sequence[Media], *, has_files: bool, were_asked: bool) -> list[str]:
+    """What is said of the files that came with a message: that they can be asked about, unless they `were_asked`, or
+    that offline mode cannot look at them."""
+    readable = [medium for medium in media if has_files and can_be_searched(medium)]
+    others = [medium for medium in media if medium not in readable]
+    said = []
+    if readable and not were_asked:
+        them = "it" if len(readable) == 1 else "them"
+        said.append(f"{_names(readable)}: kept. Ask me about {them}, and I quote what I find in {them}.")
+    if others:
+        said.append(f"I can't look at {_names(others)} offline; kept with your message.")
+    return said
+
+
+def _names(media: Sequence[Media]) -> str:
+    return ", ".join(medium.name or medium.kind for medium in media)
 
 
 def answer_from_files(question: str, result: str) -> str:

@@ -18,6 +18,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_names import NUMBERS
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import TEA, fold, read_cues, says
+from assistant.models.offline.lists import is_same_list
 from assistant.search.spelling import is_one_slip
 from sleep.rules.statements import is_same_stem, stem_word
 
@@ -43,6 +44,50 @@ _SYNONYMS = (
             *("trash", "garbage", "rubbish", "refuse", "bin", "bins", "dustbin", "dustbins"),
             *("mull", "mulltonne", "mulltonnen", "tonne", "tonnen", "abfall"),
             *("poubelle", "poubelles", "ordures", "basura", "basuras"),
+        )
+    ),
+    # What is mostly said in short.
+    *(
+        frozenset(names.split())
+        for names in (
+            "veto veterinaire veterinario vet",
+            "bad badminton",
+            "muscu musculation",
+            "gym gymnastique gim gimnasio",
+            "foot football futbol",
+            "cine cinema",
+            "ortho orthophoniste orthodontiste",
+            "reu reunion",
+            "visio visioconference",
+            "appart appartement",
+            "doc docteur toubib",
+            "profe profesor profesora",
+            "mates matematicas",
+            "ofi oficina",
+            "dermato dermatologue",
+            "ophtalmo ophtalmologue",
+            "gyneco gynecologue",
+            "psy psychologue psychiatre",
+            "anniv anniversaire",
+            "ordi ordinateur",
+            "frigo refrigerateur",
+            "velo bicyclette",
+            "voiture bagnole auto caisse",
+            "bici bicicleta",
+            "tele television",
+            "cumple cumpleanos",
+            "cole colegio",
+            "uni universidad",
+            "compu computadora",
+            "ordenador computadora",
+            "refri refrigerador",
+            "nevera refrigerador",
+            "lavarropas lavadora",
+            "coche carro auto",
+            "boleto billete",
+            "pileta piscina",
+            "peluqueria pelu",
+            "super supermercado",
         )
     ),
 )
@@ -167,6 +212,14 @@ def matching(words: Sequence[str], items: Sequence[ListedItem]) -> list[ListedIt
     order_words = read_cues().order_words
     exact = [item for item in found if best == len([w for w in set(words_of(item.text)) if w not in order_words])]
     return exact if len(found) > 1 and len(exact) == 1 else found
+
+
+def is_other_list(name: str, own: str, known: Iterable[str]) -> bool:
+    """Whether a list is another one than `own`: of the names for one list ("compra", "mercado") each may have a list of
+    its own. `known`: the names of the lists that are there."""
+    if fold(name) in map(fold, known):
+        return fold(name) != fold(own)
+    return not is_same_list(own, name)
 
 
 def each_named(text: str, items: Sequence[ListedItem]) -> list[ListedItem]:

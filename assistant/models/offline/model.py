@@ -32,6 +32,7 @@ from assistant.core.quoting import NOTE_TAG, SPEAKER_TAG, QuotedMessage
 from assistant.core.sessions import OWNER_SCOPE, session_scope
 from assistant.core.text import lazy_regex
 from assistant.models.encoding import CHARS_PER_TOKEN
+from assistant.models.offline.file_answers import can_be_searched, describe_attached
 from assistant.models.offline.parse import parse_message
 from assistant.models.offline.plans import EarlierCall, ToolStep
 from assistant.models.offline.steps import (
@@ -39,6 +40,7 @@ from assistant.models.offline.steps import (
     StepContext,
     describe_tool_results,
     next_step,
+    question_of,
 )
 from assistant.models.offline.told_days import REMINDER_OFFER
 from assistant.search.units import split_into_units
@@ -106,17 +108,18 @@ def _answer(request: ModelRequest, session: str | None) -> Message:
     knows_offer = any(m.role == "assistant" and REMINDER_OFFER in m.content for m in request.messages)
     for message in _newest_messages(request.messages):
         own_words = _own_words(request.messages, message)
-        context = StepContext(message, tools, own_words, now, earlier, has_files, person, knows_offer)
-        for place, parsed in enumerate(parse_message(message.content)):
+        attached = tuple(str(medium.path) for medium in message.media if has_files and can_be_searched(medium))
+        context = StepContext(message, tools, own_words, now, earlier, has_files, attached, person, knows_offer)
+        parsed_message = parse_message(message.content)
+        for place, parsed in enumerate(parsed_message):
             own_results = _results_of(message, place, results)
             match next_step(parsed, own_results, context):
                 case ToolStep(tool, arguments):
                     calls.append(ToolCall(_call_id(message, place, len(own_results)), tool, arguments))
                 case text:
                     parts.append(text)
-        if message.media:
-            names = ", ".join(media.name or media.kind for media in message.media)
-            parts.append(f"I can't look at {names} offline; kept with your message.")
+        were_asked = any(map(question_of, parsed_message))
+        parts += describe_attached(message.media, has_files=has_files, were_asked=were_asked)
     if calls:
         return Message("assistant", tool_calls=tuple(calls), model=OFFLINE_MODEL)
     if other_results := _results_of_other_models(request.messages):

@@ -24,7 +24,11 @@ _TOLD_FORMS = ("past_fr", "past_es", "past_de", "past_en", "habit_de", "present_
 _FRENCH_TOLD = lazy_regex(r"^(?:[^\W\d_]+, )?[^\W\d_]{2,}é(?:e|s|es)?\b")
 # "Paul a changé": a subject and its French verb.
 _FRENCH_PERFECT = lazy_regex(
-    r"^(?:[^\W\d_]+, )?[^\W\d_]+ (?:m'|l'|t')?(?:a|ont) [^\W\d_]+(?:é|u|i|it|is)e?s?\b", re.IGNORECASE
+    r"^(?:[^\W\d_]+, )?[^\W\d_]+ (?:m'|l'|t')?(?:a|ont) [^\W\d_]+(?:é|u|i|it|is)e?s?\b"
+    # "Léo a horreur des brocolis", "Marie a des allergies", of which "a" is no English article
+    r"|^[^\W\d_]+ (?:en |y )?(?:a|ont|avait|avaient) (?:horreur|peur|envie|besoin|mal|faim|soif|froid|chaud|honte|tort"
+    r"|raison|toujours|déjà|jamais|trop|très|son|sa|ses|des|du|les|une|\d+ ans)\b",
+    re.IGNORECASE,
 )
 
 

@@ -21,7 +21,7 @@ from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.ends import end_of, ended_rule, says_no_more, stopped_rule
 from assistant.models.offline.exceptions import find_exception
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
-from assistant.models.offline.matching import ListedItem, matching, subject_words, words_of
+from assistant.models.offline.matching import ListedItem, is_other_list, matching, subject_words, words_of
 from assistant.models.offline.plans import (
     MOMENT,
     OtherAnswer,
@@ -337,7 +337,7 @@ def relist(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
         raise OtherAnswer
     if len(found) > 1:
         found = [item for item in found if any(name and is_same_list(item.list, name) for name in names)] or found
-    target = next((name for name in reversed(names) if not is_same_list(found[0].list, name)), names[-1])
+    target = next((name for name in reversed(names) if is_other_list(name, found[0].list, known)), names[-1])
     if says("not_this_list", fold(text)) and len(names) > 1:
         target = next((name for name in names if not is_same_list(found[0].list, name)), target)
     if len(found) > 1:

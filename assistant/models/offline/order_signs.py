@@ -30,6 +30,11 @@ from assistant.models.offline.whole_lists import plan_for_whole_list
 # From this chance on, a sentence is a statement for sure; from the second on, it may be one.
 SURE = 0.93
 LIKELY = 0.3
+# "J'ai le lait" may be of a thing that was to be got.
+HAS_IT = lazy_regex(
+    r"^(?:(?:ca y est|c'est bon|ok|bon|vale|bueno|ya|listo),? )?(?:j'ai|on a|nous avons|tengo|tenemos) "
+    r"(?:bien |deja |ya )?(?:(?:le|la|les|el|los|las) |l')\w"
+)
 # It begins with what may be a verb that nobody here knows: "entgrate die Spatzen", "dégivre les moineaux".
 _VERB_FIRST = lazy_regex(
     r"^(?!(?:heute?|gestern|morgen|jetzt|dann|aber|und|weil|wenn|dass|auch|noch|nur|elle|il|je|on|ce|que|une"
@@ -48,7 +53,8 @@ SAME_AGAIN = lazy_regex(
     r"^(?:the )?same (?=tomorrow|on |at |for |next |every )"
     r"|\b(?:(?:the )?same (?:again|thing)(?: again)?|once more|one more time"
     r"|(?:noch ?(?:ein)?mal )?(?:das (?:gleiche|selbe)|dasselbe)(?: noch ?(?:ein)?mal)?"
-    r"|(?:encore )?(?:la m[eê]me chose|pareil)(?: encore)?|(?:otra vez )?lo mism(?:o|ito)(?: otra vez)?)\b",
+    r"|(?:encore )?(?:la m[eê]me chose|pareil|le m[eê]me rappel)(?: encore)?"
+    r"|(?:otra vez )?(?:lo mism(?:o|ito)|el mismo (?:recordatorio|aviso))(?: otra vez)?)\b",
     re.IGNORECASE,
 )
 # "Ich bin" is not the English order.
@@ -247,6 +253,8 @@ def may_be_order(text: str) -> bool:
         return True
     if tells_without_subject(text) or has_others_do(text) or has_enough(text) or has_all_but(text):
         return True  # a to-do that is there may be done with it
+    if HAS_IT.match(folded) and len(folded.split()) <= _FEW_WORDS and "?" not in text:
+        return True
     if may_say_done(text) or begins_with_time(text, find_times(text)) or says("writes_down", folded):
         return True
     if _THIS_NOT_THAT.search(folded) and len(folded.split()) <= _SHORT_CORRECTION:

@@ -136,7 +136,7 @@ _WAKE_UP_CALL = lazy_regex(r"\bwake[- ]?up (?:call|alarm)\b", re.IGNORECASE)
 _COUNTDOWN = lazy_regex(r"(?:compte à rebours|cuenta atr[aá]s|countdown|eieruhr|chrono)", re.IGNORECASE)
 _END = lazy_regex(r"[\s?!.]*\Z")
 _SHORTEST_SLIP = 4
-_NO_SLIPS = frozenset(["were", "lise"])
+_NO_SLIPS = frozenset(["were", "lise", "annuel", "annuels"])
 # Prefixes of German verbs that stand behind their order: "aufschreiben" is "schreib ... auf".
 _PARTICLES = lazy_regex(
     r"(hinzu|herunter|runter|heraus|raus|rein|drauf|dazu|weg|zuruck|auf|ab|ein|an|aus|vor|um|mit|los)(\w{4,})"

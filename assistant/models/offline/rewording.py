@@ -135,7 +135,7 @@ _MEANT = lazy_regex(
 )
 # "The insurance, not the bank, correct that"
 _PUT_RIGHT = lazy_regex(
-    r"[,;.]? +(?:so |and |please |bitte )*(?:fix|correct|change|update|korrigier\w*|ander\w*|corrige\w*"
+    r"[,;.]? +(?:so |and |please |bitte )*(?:fix|correct|change|update|korrigier\w*|ander\w*|corrige\w*|rectifie\w*"
     r"|modifie\w*|arregla\w*|cambia\w*)"
     r"(?:[- ](?:it|that|this|the (?:reminder|to-?do|task)|das|es|ca|la|le|eso))?(?: please| bitte| stp| porfa)?$",
     re.IGNORECASE,

@@ -16,10 +16,11 @@ from assistant.core.time_readers import find_length
 from assistant.models.offline.changes import says_whole_list_done
 from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
 from assistant.models.offline.list_forms import heads_list, heads_todo, is_for_list, notes_quoted, puts_on_list
-from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
-from assistant.models.offline.matching import ListedItem, count_hits, each_named, matching, subject_words
+from assistant.models.offline.lists import list_names, names_list, without_lists
+from assistant.models.offline.matching import ListedItem, count_hits, each_named, is_other_list, matching, subject_words
 from assistant.models.offline.mood import has_others_do, tells_without_subject
 from assistant.models.offline.order_signs import (
+    HAS_IT,
     INFINITIVE,
     SAME_AGAIN,
     TOLD,
@@ -63,16 +64,16 @@ _MAIL = lazy_regex(
     r"|meine|mes|mis|the|los|die|les) "
     r"(?:new |neuen |nuevos )?(?:e-?mails?|mails?|messages?|nachrichten|correos?|mensajes?|texts|whatsapps?)\b"
 )
-# That something said before was wrong.
 _MISTAKEN = lazy_regex(
     r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt"
     r"|trompe\w*|erreur"
     r"|goure\w*|equivo\w+|confund\w+|error)\b"
 )
+_NOT_TOLD = ("cannot", "asks", "question", "world", "imperative")
+_OF_OTHERS = lazy_regex(r"\b(?:ils|elles|il|elle) (?:ne |n'|se |s'|y |en )?(?!y\b|fau|peu|pourr|va\b|reste)\w{3,}")
 _SHORT = 5
 _BY_SO_LONG = ("longer", "later_by", "earlier_by", "sooner")
-# "Remind me about the cat a bit later, at eight": not once more, but otherwise.
-_OTHERWISE = lazy_regex(
+_OTHERWISE = lazy_regex(  # "a bit later, at eight": not once more
     r"\b(?:instead|rather|later|earlier|stattdessen|lieber|spater|fruher|plutot|plus (?:tard|tot)|mejor"
     r"|mas (?:tarde|temprano)|not just|not only|nicht nur|pas (?:que|seulement)|no solo)\b"
 )
@@ -129,6 +130,9 @@ def _intent_at_once(it: _Sentence) -> str:
         it.likeliest == "ask" and tells_of_past_day(it.text)
     ):
         return "statement"
+    is_new = it.likeliest == "cannot" or (it.likeliest == "move" and not it.waiting)
+    if is_new and _OF_OTHERS.search(it.folded) and not says_any(_NOT_TOLD, it.folded):
+        return "statement"  # "à la boulangerie ils ferment le mercredi"
     if _is_beyond(it.folded) or (says("summarises", it.folded) and not it.times.of_kind("day")):
         return "cannot"
     if says("asks_of_world", it.folded.strip(" ¿")) and not it.named and not names_list(it.text):
@@ -203,12 +207,16 @@ def _intent_of_rest(it: _Sentence) -> str:
         or _BELONGS.search(it.folded) is not None
         or _INSTEAD.search(it.folded) is not None
     )
-    if belongs and not (it.times.pieces or asks) and _names_other_list(it.text, named):
+    if belongs and not (it.times.pieces or asks) and _names_other_list(it.text, named, it.waiting):
         return "relist"
     is_done = says("bare_done", it.folded) or (not it.times.pieces and _says_done(it.text, named))
     if named and not asks and is_done:
         return "complete"
-    if not asks and it.likeliest in TOLD and _has_done(it.text, it.folded, named, it.waiting):
+    if (
+        not asks
+        and (it.likeliest in TOLD or HAS_IT.match(it.folded))
+        and _has_done(it.text, it.folded, named, it.waiting)
+    ):
         return "complete"
     once_more = SAME_AGAIN.search(it.folded) or (_ONCE_MORE.search(it.folded) and says("same_hour", it.folded))
     if not asks and once_more and it.times.of_kind("day") and not says("move", it.folded):
@@ -326,7 +334,10 @@ def _has_done(text: str, folded: str, named: Sequence[ListedItem], waiting: Sequ
     found = each_named(without_lists(text), waiting) or named
     words = content_words(text)
     only_these = len(words) <= sum(count_hits(words, item) for item in found) + 1
-    return bool(found) and says("perfect", folded) and only_these and all(item.kind == "todo" for item in found)
+    # "J'ai le lait" is of what is to be bought; "j'ai le dentiste" of no task.
+    has_it = HAS_IT.match(folded) is not None and all(item.list for item in found)
+    is_done = says("perfect", folded) or has_it
+    return bool(found) and is_done and only_these and all(item.kind == "todo" for item in found)
 
 
 def _says_done(text: str, named: Sequence[ListedItem]) -> bool:
@@ -338,10 +349,11 @@ def _says_done(text: str, named: Sequence[ListedItem]) -> bool:
     return len(named) == 1 and bool(rest) and count_hits(rest, named[0]) == len(rest)
 
 
-def _names_other_list(text: str, named: Sequence[ListedItem]) -> bool:
+def _names_other_list(text: str, named: Sequence[ListedItem], waiting: Sequence[ListedItem]) -> bool:
     """Whether a sentence is about one to-do, and names a list on which that is not."""
-    lists = [name for name in list_names(text) if name]
-    return len(named) == 1 and named[0].kind == "todo" and any(not is_same_list(named[0].list, name) for name in lists)
+    lists, known = [name for name in list_names(text) if name], {item.list for item in waiting if item.list}
+    is_one = len(named) == 1 and named[0].kind == "todo"
+    return is_one and any(is_other_list(name, named[0].list, known) for name in lists)
 
 
 def _moves(

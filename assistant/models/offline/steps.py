@@ -22,10 +22,11 @@ from assistant.core.quoting import (
 )
 from assistant.core.text import pluralize, shorten
 from assistant.models.offline.carry_out import MAYBE_AN_ORDER, UNCLEAR_ORDER, NoOrder, run_look_up, run_plan
-from assistant.models.offline.cues import fold, says_any
+from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.file_answers import answer_from_files, search_files
 from assistant.models.offline.matching import subject_words
 from assistant.models.offline.order_signs import commands, is_likely_told, may_be_request, tells_need
+from assistant.models.offline.order_spelling import spell_order
 from assistant.models.offline.own_name import NAME_WORDS, asks_own_name, newest_name
 from assistant.models.offline.parse import as_question, is_statement, note_of
 from assistant.models.offline.plain_forms import only_tells_of_new
@@ -92,12 +93,15 @@ class StepContext:
     now: datetime | None = None  # local
     earlier: tuple[EarlierCall, ...] = ()  # of earlier turns
     has_files: bool = False  # of the person, which can be searched
+    attached: tuple[str, ...] = ()  # the paths of those that came with the message
     person: str = ""  # the name of the person, as the request has it
     knows_offer: bool = False  # it was told how to be reminded of a day
 
 
 def next_step(request: Request, results: Sequence[str], context: StepContext) -> ToolStep | str:
     """The next call for `request`, or its answer; `results` are those of the calls it has made so far, in order."""
+    if context.attached and (asked := question_of(request)):
+        return _answer_from_attached(asked, request, results, context)
     match request:
         case Say():
             return request.text
@@ -118,6 +122,26 @@ def next_step(request: Request, results: Sequence[str], context: StepContext) ->
             return _use_tool(request, results, context)
         case DoOrder():
             return _do(request, results, context)
+
+
+def question_of(request: Request) -> str:
+    """What is asked, in words that what was said may answer; "" where nothing is."""
+    plain = request.otherwise if isinstance(request, DoOrder) else request
+    return plain.text if isinstance(plain, Question) and plain.role == "user" else ""
+
+
+def _answer_from_attached(asked: str, request: Request, results: Sequence[str], context: StepContext) -> ToolStep | str:
+    """Who asks beside a file asks the file first, and whatever else there is where it says nothing of that."""
+    words, files = _words_to_search(asked), context.attached
+    searched = len(files) if words else 0
+    if len(results) < searched:
+        return search_files(words, files[len(results)])
+    for result in results[:searched]:
+        if said_in_file := answer_from_files(asked, result):
+            return said_in_file
+    step = next_step(request, results[searched:], replace(context, attached=()))
+    nothing = f"I found no answer in the {'file' if len(files) == 1 else 'files'} that you sent."
+    return f"{nothing} {step}" if searched and isinstance(step, str) else step
 
 
 def _note(note: Note, results: Sequence[str], context: StepContext) -> ToolStep | str:
@@ -231,7 +255,8 @@ def _answer(question: Question, results: Sequence[str], context: StepContext) ->
                 return search_files(words)
             if said_in_file := answer_from_files(question.text, read[0]):
                 return said_in_file
-    if not ranked.answers and "?" not in question.text and commands(question.text):
+    asks = "?" in question.text or says("asks", fold(spell_order(question.text)))  # "ki a le double"
+    if not ranked.answers and not asks and commands(question.text):
         return UNCLEAR_ORDER
     said = _say_answers(question, ranked) if ranked.answers else _say_nothing_found(ranked, can_search=can_search)
     return _with_failure(said, results)

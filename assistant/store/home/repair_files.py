@@ -94,9 +94,10 @@ def put_in_place(home: Path, now: datetime) -> None:
         for path in made.glob("*.db"):
             sync_file(path)
         sync_directory(made)
-        ready = made / _READY
-        ready.write_text(kept_folder(home, now).name, encoding="utf-8")
-        sync_file(ready)
+        # By its name it is whole: an empty one would name the data folder itself, and the damaged files were not kept.
+        fresh = made / f"{_READY}.new"
+        write_file(fresh, kept_folder(home, now).name.encode())
+        fresh.replace(made / _READY)
         sync_directory(made)
     finish_interrupted_repair(home)
 

@@ -363,9 +363,10 @@ class Jobs:
         with self._db.write() as db:
             db.execute(f"UPDATE slots SET seen_at = ? WHERE id IN (SELECT id {_UNSEEN})", (now,))
 
-    def count_active(self) -> int:
-        """Return the number of active jobs with a next slot."""
-        return int(self._db.value("SELECT count(*) FROM jobs WHERE state = 'active' AND next_due_at > ''"))
+    def count_active(self) -> dict[JobKind, int]:
+        """Return the number of active jobs with a next slot, by kind."""
+        sql = "SELECT kind, count(*) AS jobs FROM jobs WHERE state = 'active' AND next_due_at > '' GROUP BY kind"
+        return {row["kind"]: row["jobs"] for row in self._db.rows(sql)}
 
     def count_overdue(self, before: datetime) -> int:
         """Return the number of active jobs whose next slot is before a time."""

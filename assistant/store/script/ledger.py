@@ -4,6 +4,7 @@ shares of guests and rooms (I10).
 - A reservation counts as soon as it is written, so that concurrent or interrupted calls cannot exceed a cap together.
 - Daily and monthly sums (in the configured zone) are stored as rows: in total, per role other than the owner, and for
   background work, so caps are checked without summing. Settling changes the sums of the period of the reservation.
+  Where the clock jumps, they are carried over (`spending_periods`).
 - A role without a share may only make free calls. Texts for others contain none of the owner's sums.
 - A notice about a cap is sent once, in the transaction that detects it (`notices.StoredNotices`).
 """
@@ -39,6 +40,7 @@ from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.rows import class_row, parse_time
 from assistant.store.script.notices import StoredNotices
+from assistant.store.script.spending_periods import find_periods
 from assistant.store.script.usage import RepeatedCalls, spent_by
 from assistant.store.script.usage_parts import CarriedTokens, carried_tokens, dump_parts
 
@@ -57,8 +59,8 @@ _read_spend = class_row(PeriodSpend)
 class _CallRefused(BudgetExceeded):
     """The budget, or the share of it for guests, rooms or background work, is used up."""
 
-    def __init__(self, text: str, notice: BudgetNotice) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, notice: BudgetNotice, remedy: str = "") -> None:
+        super().__init__(text, remedy)
         self.notice = notice
 
 
@@ -119,7 +121,7 @@ class Ledger:
                 reserved_tokens=tokens,
                 reserved_usd=call.usd,
             )
-            self._add(self._periods(now), call.purpose, call.session, worst_case)
+            self._add(find_periods(now, self._zone), call.purpose, call.session, worst_case)
             self._end_refusal(call.purpose, worst_case)
         return Reservation(row_id, call.usd, tokens, call.fingerprint)
 
@@ -146,7 +148,7 @@ class Ledger:
                 settled_at=now,
                 parts=dump_parts(parts),
             )
-            periods = self._periods(parse_time(row["ts"]))
+            periods = find_periods(parse_time(row["ts"]), self._zone)
             reserved, billed = _spend(row["reserved_usd"], row["reserved_tokens"]), _spend(usd, tokens)
             difference = PeriodSpend(
                 billed.usd - reserved.usd,
@@ -179,7 +181,7 @@ class Ledger:
 
     def budget_status(self, now: datetime) -> BudgetStatus:
         """Return the current use of the budget; reads only a few rows."""
-        periods = self._periods(now)
+        periods = find_periods(now, self._zone)
         month = self._spent(periods["month"])
         caps = (CapNotice("reached", cap) for cap in self._caps(periods))
         background = (CapNotice("background", cap) for cap in self._caps(periods, background=True))
@@ -214,18 +216,16 @@ class Ledger:
 
     def _check(self, cost: PeriodSpend, call: ModelCall, now: datetime) -> None:
         """Raises `BudgetExceeded` if the worst case of a call exceeds the budget or its share."""
-        periods, role = self._periods(now), _role_of_call(call.session)
+        periods, role = find_periods(now, self._zone), _role_of_call(call.session)
         amount = f"{cost.tokens:,} tokens" if call.usd is None else format_usd(cost.usd)
         if cap := first_exceeded_cap(self._caps(periods), cost.usd, cost.unpriced_tokens):
-            text = _refusal_text(f"The {cap.name} budget", cap, cap.setting, role, amount)
-            raise _CallRefused(text, CapNotice("reached", cap))
+            raise _refused(f"The {cap.name} budget", CapNotice("reached", cap), cap.setting, role, amount)
         if role != "owner":
             self._check_share(cost, role, periods)
         background = self._caps(periods, background=True) if call.purpose in BACKGROUND_PURPOSES else []
         if cap := first_exceeded_cap(background, cost.usd, cost.unpriced_tokens):
             part = f"The part of the {cap.name} budget that work in the background may use"
-            text = _refusal_text(part, cap, "background_share", role, amount)
-            raise _CallRefused(text, CapNotice("background", cap))
+            raise _refused(part, CapNotice("background", cap), "background_share", role, amount)
 
     def _check_share(self, cost: PeriodSpend, role: str, periods: Mapping[str, str]) -> None:
         share = self._permissions.budget_share(role)
@@ -327,10 +327,6 @@ class Ledger:
                     (part, period, usd, unpriced),
                 )
 
-    def _periods(self, now: datetime) -> dict[str, str]:
-        day = now.astimezone(self._zone).date().isoformat()
-        return {"day": day, "month": day[:7]}
-
     def _next_day(self, now: datetime) -> datetime:
         today = now.astimezone(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
         return (today + timedelta(days=1)).astimezone(UTC)
@@ -351,10 +347,10 @@ def _role_of_call(session: str | None) -> str:
     return "owner" if session is None else session_role(session)
 
 
-def _refusal_text(part: str, cap: CapUsage, setting: str, role: str, cost: str) -> str:
+def _refused(part: str, notice: CapNotice, setting: str, role: str, cost: str) -> _CallRefused:
+    cap = notice.cap
     if role != "owner":
-        return f"{part} is used up. Your message is kept; ask again {_NEXT[cap.unit]}."
-    return (
-        f"{part} {cap.state}, and this call may cost {cost}. Your message is kept; raise `budget.{setting}`, or wait "
-        f"for the next {cap.unit}, then type `/retry`."
-    )
+        return _CallRefused(f"{part} is used up. Your message is kept; ask again {_NEXT[cap.unit]}.", notice)
+    remedy = f"raise the budget with `assistant config set budget.{setting} NUMBER`, or wait for the next {cap.unit}"
+    text = f"{part} {cap.state}, and this call may cost {cost}. Your message is kept; {remedy}, then type `/retry`."
+    return _CallRefused(text, notice, remedy)
