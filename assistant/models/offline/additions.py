@@ -201,12 +201,12 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
         # "every morning and every evening"
         others = [piece for piece in times.pieces if piece not in parts]
         return [(order_subject(times.words), phrase_of(times, [part, *others])) for part in parts]
-    moments = times.of_kind("clock", "part")
-    if len(clocks) == 1 and 1 < len(moments) <= MOST_PARTS and are_joined(times, moments):
+    hours = times.of_kind("clock", "part")
+    if len(clocks) == 1 and 1 < len(hours) <= MOST_PARTS and are_joined(times, hours):
         # "at midday and at 6"
-        others = [piece for piece in times.pieces if piece not in moments]
+        others = [piece for piece in times.pieces if piece not in hours]
         words = times.words.replace(" and ", " ").replace(" und ", " ")
-        return [(order_subject(words), phrase_of(times, [moment, *others])) for moment in moments]
+        return [(order_subject(words), phrase_of(times, [hour, *others])) for hour in hours]
     if len(clocks) > 1 and not are_joined(times, clocks) and (event := _before_event(times)):
         return [event]
     if 1 < len(clocks) <= MOST_PARTS:

@@ -68,10 +68,7 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if (month := month_asked_for(text)) and "show_agenda" in context.tools:
         return _without_questions((yield from call_tool("show_agenda", when=month)), text, month)
     if says("lists_all", folded.strip(" .!?")) and not times.pieces:
-        waiting = [item for item in items if not item.done]
-        return _everything(
-            [item for item in waiting if item.kind == "reminder"], [item for item in waiting if item.kind == "todo"]
-        )
+        return _all_there([item for item in items if not item.done])
     if says("days_until", folded):
         return _days_until(times, items, context.now)
     if left := asks_what_is_left(text):
@@ -292,6 +289,12 @@ def _of_reminders(
 def _everything(reminders: Sequence[ListedItem], todos: Sequence[ListedItem]) -> str:
     waiting = [*sorted(reminders, key=lambda item: str(item.due)), *(item for item in todos if not item.done)]
     return _shown("This is what you have", waiting, "You have no reminders and nothing on your lists.")
+
+
+def _all_there(waiting: Sequence[ListedItem]) -> str:
+    return _everything(
+        [item for item in waiting if item.kind == "reminder"], [item for item in waiting if item.kind == "todo"]
+    )
 
 
 def _of_todos(todos: list[ListedItem], times: FoundTimes, folded: str, now: datetime | None) -> str:
