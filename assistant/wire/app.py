@@ -11,7 +11,6 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
 
-from assistant.agenda.clock_changes import ClockChanges
 from assistant.agenda.zone_changes import follow_time_zone
 from assistant.bridges.configured import ConfiguredBridges
 from assistant.bridges.terminal.bridge import TerminalBridge
@@ -34,7 +33,6 @@ from assistant.runtime.file_indexer import FileIndexer
 from assistant.runtime.maintenance import Maintenance
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.sleep_scheduler import SleepLock
-from assistant.service.clock import SteadyClock
 from assistant.service.heartbeat import StallDetector
 from assistant.settings.consistency import check_names
 from assistant.settings.sections import WEB_PORT_KEY
@@ -52,6 +50,7 @@ from assistant.wire.replica import attach_replica, mark_replicated, stop_replica
 from assistant.wire.services import (
     build_agenda,
     build_briefs,
+    build_clock_changes,
     build_daemon_status,
     build_erasure_and_backups,
     build_inbound,
@@ -174,13 +173,7 @@ class App:
         self.memory = build_memory(base, self.reextraction)
         wake = self.running_turns.wake.set
         self.agenda, self.agenda_scheduler = build_agenda(settings, stores, wake, base.clock)
-        self.clock_changes = ClockChanges(
-            base.clock if isinstance(base.clock, SteadyClock) else None,
-            stores.clock_steps,
-            stores.spending,
-            settings.zone,
-            partial(base.notices.send_to_session, MAIN_SESSION),
-        )
+        self.clock_changes = build_clock_changes(base)
         self.erasure, self.backup_scheduler = build_erasure_and_backups(base, self.terminal.show_changed)
         self.calendars = CalendarService(settings.values.calendar, stores.calendars, settings.zone, base.clock)
         self._skill_tools = skill_tools(stores.skills, stores.folders, MAX_RESULT_BYTES)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from assistant.agenda.brief import BriefReader
 from assistant.agenda.brief_scheduler import BriefScheduler, BriefTimes
+from assistant.agenda.clock_changes import ClockChanges
 from assistant.agenda.scheduler import AgendaScheduler
 from assistant.agenda.service import AgendaConfig, AgendaService
 from assistant.backup.scheduler import BackupScheduler
@@ -40,6 +41,7 @@ from assistant.memory.service import MemoryService
 from assistant.people.pairing import PairingRules, PairingService
 from assistant.runtime.context_parts import ContextParts
 from assistant.runtime.context_pressures import ContextPressures
+from assistant.service.clock import SteadyClock
 from assistant.sessions.reset import ResetContext, ResetStores, SessionResetter
 from assistant.sessions.scheduler import ResetScheduler
 from assistant.settings.settings import Settings
@@ -83,6 +85,13 @@ def build_agenda(
     )
     config = AgendaConfig(settings.zone, agenda.catch_up, agenda.max_pending, lateness)
     return AgendaService(stores.jobs, config, scheduler.check_due), scheduler
+
+
+def build_clock_changes(base: Base) -> ClockChanges:
+    """A clock that is injected does not jump."""
+    clock = base.clock if isinstance(base.clock, SteadyClock) else None
+    tell = partial(base.notices.send_to_session, MAIN_SESSION)
+    return ClockChanges(clock, base.stores.clock_steps, base.stores.spending, base.settings.zone, tell)
 
 
 def build_briefs(

@@ -64,8 +64,8 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """What of it is asked for, from the narrowest question to the widest."""
     if not {"list_reminders", "manage_todo_list"} & context.tools:
         raise OtherAnswer
-    folded, times = fold(text), find_times(text)
-    if (month := month_asked_for(text)) and "show_agenda" in context.tools:
+    folded, times, has_agenda = fold(text), find_times(text), "show_agenda" in context.tools
+    if (month := month_asked_for(text)) and has_agenda:
         return _without_questions((yield from call_tool("show_agenda", when=month)), text, month)
     if says("lists_all", folded.strip(" .!?")) and not times.pieces:
         return _all_there([item for item in items if not item.done])
@@ -80,12 +80,7 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     is_whole = says("both_kinds", folded) or says("agenda_noun", folded)
     narrow = set() if is_whole else topics & {"reminder_noun", "todo_only", "already_done", "next_one"}
     plain_day = times.pieces and not words and not narrow
-    if (
-        plain_day
-        and (is_whole or not names_list(text))
-        and not says("due_by", folded)
-        and "show_agenda" in context.tools
-    ):
+    if has_agenda and plain_day and (is_whole or not names_list(text)) and not says("due_by", folded):
         return (yield from _agenda(times, context, text))
     reminders = [item for item in items if item.kind == "reminder" and not item.done]
     todos = [item for item in items if item.kind == "todo"]
@@ -112,7 +107,7 @@ def ask(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return _about(words, then or items)
     if says("world", folded):
         raise OtherAnswer(asks=True)  # the weather on Sunday is not what is planned then
-    if times.pieces and "show_agenda" in context.tools:
+    if times.pieces and has_agenda:
         return (yield from _agenda(times, context, text))
     if words and not topics and not names_list(text):
         raise OtherAnswer

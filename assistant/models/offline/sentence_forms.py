@@ -201,12 +201,7 @@ def _intent_of_rest(it: _Sentence) -> str:
     if not asks and tells_of_cancelled(it.text) and _is_that(it.text, it.times, named, it.context.now):
         return "drop"
     undone = it.likeliest == "complete" and not says_any(("done", "sense_done", "bare_done", "perfect"), it.folded)
-    belongs = (
-        it.likeliest == "move"
-        or undone
-        or _BELONGS.search(it.folded) is not None
-        or _INSTEAD.search(it.folded) is not None
-    )
+    belongs = it.likeliest == "move" or undone or _BELONGS.search(it.folded) or _INSTEAD.search(it.folded)
     if belongs and not (it.times.pieces or asks) and _names_other_list(it.text, named, it.waiting):
         return "relist"
     is_done = says("bare_done", it.folded) or (not it.times.pieces and _says_done(it.text, named))
