@@ -17,7 +17,7 @@ from assistant.core.errors import UsageError
 _LIST = "## Using it"
 _ROW = re.compile(r"^\| \[(?P<title>[^]]+)\]\((?P<file>[\w./-]+\.md)\) \| (?P<about>.+) \|$", re.MULTILINE)
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
-_LINK = re.compile(r"!?\[([^]\[]+)\]\((?!\w+:)([^)#\s]*)(?:#[^)\s]*)?\)")
+_LINK = re.compile(r"!?\[([^]\[]+)\]\((?!\w+:)([^()#\s]*)(?:#[^()\s]*)?\)")
 _WIDEST = 100
 
 

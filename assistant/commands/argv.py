@@ -101,7 +101,7 @@ _WORDS_OF_A_SENTENCE = 3
 _ALMOST_EQUAL = 0.8
 _ALIKE = 0.7
 _NO_INTEGER = re.compile(r"is not a valid integer(?: range)?")
-_TOO_MANY = re.compile(r"Got unexpected extra arguments? \((.*)\)", re.DOTALL)
+_TOO_MANY = re.compile(r"\AGot unexpected extra arguments? \((.*)\)", re.DOTALL)
 _COMMAND = re.compile(r"\s*/(?P<name>[^\W\d_]+)(?:@\w+)?[.,:;?!]*(?!\S)")
 _OPTION = re.compile(r"(?P<name>--[a-z][a-z-]*)(?:=.*)?", re.DOTALL)
 _NAMED = re.compile(r"`/(\w+)(?=[ `])")
