@@ -49,7 +49,8 @@ def home_lock(home: Path, role: LockRole = "command") -> Iterator[None]:
         try:
             yield
         except BaseException:
-            _remove_made(made, home / _LOCK)
+            if _is_at(file, home / _LOCK):  # and no other data folder was put in its place
+                _remove_made(made, home / _LOCK)
             raise
     finally:
         if logs is not None:

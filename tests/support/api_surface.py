@@ -14,6 +14,7 @@ import click
 
 from assistant.cli.aihistory.main import aihistory
 from assistant.cli.main import assistant
+from assistant.core.checked_tables import CheckedTable
 from assistant.web.app import build_web_app
 from assistant.wire.app import App
 
@@ -59,7 +60,9 @@ def all_routes(app: App) -> set[tuple[str, str]]:
 
 
 def public_methods(thing: object) -> dict[str, Callable[..., Any]]:
-    """Public methods, what its class inherits from ours included."""
+    """Public methods, what its class inherits from ours included. Settings are values and have none."""
+    if isinstance(thing, CheckedTable):
+        return {}
     found: dict[str, Callable[..., Any]] = {}
     for name, member in inspect.getmembers(type(thing), callable):
         if not name.startswith("_") and (getattr(member, "__module__", "") or "").startswith(PROJECT_PREFIXES):

@@ -83,7 +83,7 @@ _OTHER_HALF = lazy_regex(
 _HOUR_OF_DAY = lazy_regex(
     r"\s*(?:(?:[6-9]|0\d|1\d|2[0-3]) ?h ?[0-5]\d\b|(?:à|a) (?:1[3-9]|2[0-3]) ?h\b)", re.IGNORECASE
 )
-_AT = lazy_regex(r"(?:at|by|um|auf|ab|à|vers|a las?|a(?= \d{1,2} ?h)) ", re.IGNORECASE)
+_AT = lazy_regex(r"(?:at|by|um(?! eine\b)|auf|ab|à|vers|a las?|a(?= \d{1,2} ?h)) ", re.IGNORECASE)
 # "Make that 15", of a timer.
 _NUMBER_ALONE = lazy_regex(r"(?<![\w:.,])(\d{1,3})(?![\w:%]|[.,]\d| ?(?:h\b|uhr|[ap]m|o'clock|heures?|horas?))")
 _NEXT_DAY = lazy_regex(
