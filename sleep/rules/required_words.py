@@ -10,10 +10,8 @@ are words of their own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from itertools import product
-
-# How Python itself reads a pattern; there is no public way to it.
-from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 from assistant.core.text import STOP_WORDS
@@ -36,6 +34,11 @@ _TOO_COMMON = 6.0
 # In the strings of a pattern: here a word begins or ends, or neither.
 _EDGE = "\b"
 _NOTHING: Strings = frozenset({""})
+try:
+    # How Python itself reads a pattern; there is no public way to it.
+    _parser: Any = import_module("re._parser")
+except ImportError:  # where it is elsewhere, nothing is known of any pattern, and all are searched for
+    _parser = None
 
 
 class _Plain(dict[int, str]):
@@ -62,7 +65,9 @@ PLAIN = _Plain()
 
 def required_pieces(pattern: str, flags: int = 0) -> list[Pieces]:
     """Return sets of pieces of words: a match has a piece of each of them. Empty if nothing is known."""
-    _, sets = _of_parts(parser.parse(pattern, flags))
+    if _parser is None:
+        return []
+    _, sets = _of_parts(_parser.parse(pattern, flags))
     useful = {pieces: often for pieces in sets if (often := _commonness(pieces)) < _TOO_COMMON}
     return sorted(useful, key=lambda pieces: (useful[pieces], sorted(pieces)))[:_MOST_SETS]
 
