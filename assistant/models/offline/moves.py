@@ -247,7 +247,8 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
     rule = times.rule
     start = at if not rule or times.has_clock or times.has_day else item.due or at
     is_of_rule = item.due is not None and _day_code(item.due) in re.sub(r".*BYDAY=", "", rule).split(",")
-    if "BYDAY" in rule and not times.has_day and not times.has_clock and item.due:
+    is_oftener = "BYDAY" in rule or (rule == "FREQ=DAILY" and item.often)  # from the next day that it names
+    if is_oftener and not times.has_day and not times.has_clock and item.due:
         start = datetime.combine(now.date(), item.due.time())
         start += timedelta(days=int(start <= now))
         start = item.due if is_of_rule and not item.often and item.due > start else start
