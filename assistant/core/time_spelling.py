@@ -211,6 +211,10 @@ _SHORT_LENGTH = lazy_regex(
 _SHORT_UNITS = {"s": "seconds", "m": "min", "d": "days", "w": "weeks"}
 _SHORT_TIMER = lazy_regex(r"\b(\d{1,3}) ?([sm])(?= timer\b)", re.IGNORECASE)
 _HALF_HOUR = lazy_regex(r"\b(half an?|halben?|ne halbe|demi[- ]?) (?:hr|std)\b\.?", re.IGNORECASE)
+_AND_A_HALF = lazy_regex(
+    r"\b(an?|one|two|three|four|five|six|seven|eight|nine|ten|\d{1,2}) (hour|minute|day|week)s? and a half\b",
+    re.IGNORECASE,
+)
 # "13 pm" is one o'clock, said twice.
 _AFTERNOON_TWICE = lazy_regex(r"(?<![\d:.])\b(1[3-9]|2[0-3])((?:[:.][0-5]\d)?) ?pm\b", re.IGNORECASE)
 # "Jeudi 19 aussi" is one day.
@@ -280,12 +284,19 @@ def _read_hours_in_row(match: re.Match[str]) -> str:
 
 
 def spell_lengths(text: str) -> str:
-    """Return the text with "in 5m" as "in 5 min", "1h30m" as "1 h 30 min"."""
+    """Return the text with "in 5m" as "in 5 min", "1h30m" as "1 h 30 min", "two hours and a half" as "two and a half
+    hours"."""
+    text = _AND_A_HALF.sub(_read_and_a_half, text)
     text = _THREE_QUARTERS.sub("45 minutes", text)
     text = _HALF_HOUR.sub(_read_half_hour, _ELIDED_OF.sub("de ", text))
     text = _SHORT_LENGTH.sub(lambda match: f"{match[1]}{match[2]} {_SHORT_UNITS[match[3].lower()]}", text)
     text = _SHORT_TIMER.sub(lambda match: f"{match[1]} {_SHORT_UNITS[match[2].lower()]}", text)
     return _HOURS_AND_MINUTES.sub(r"\1 h \2 min", text)
+
+
+def _read_and_a_half(match: re.Match[str]) -> str:
+    count = "one" if match[1].lower() in ("a", "an") else match[1]
+    return f"{count} and a half {match[2]}s"
 
 
 def _read_half_hour(match: re.Match[str]) -> str:

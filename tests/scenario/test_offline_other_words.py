@@ -114,3 +114,30 @@ async def test_why_an_alarm_is_wanted_sets_no_other(tmp_path: Path, said: str) -
 @pytest.mark.parametrize("said", ["I'm skipping the gym today", "giving the gym a miss tonight"])
 async def test_what_comes_once_and_is_skipped_does_not_come(tmp_path: Path, said: str) -> None:
     assert not (await after(tmp_path, "remind me of the gym today at 6 pm", said)).reminders
+
+
+@pytest.mark.parametrize(
+    ("order", "said"),
+    [
+        ("remind me of the hairdresser on friday at 10", "I don't want the garage reminder any more"),
+        ("erinnere mich am Freitag um 10 an den Friseur", "ich will die Erinnerung an die Werkstatt nicht mehr"),
+        ("rappelle-moi le coiffeur vendredi à 10h", "je ne veux plus du rappel du garage"),
+        ("recuérdame la peluquería el viernes a las 10:00", "ya no quiero el aviso del taller"),
+    ],
+)
+async def test_not_to_want_a_reminder_that_there_is_not_takes_no_other_away(
+    tmp_path: Path, order: str, said: str
+) -> None:
+    assert [due for _, due in set_for(await after(tmp_path, order, said))] == ["2026-03-13T10:00"]
+
+
+@pytest.mark.parametrize(
+    ("order", "due"),
+    [
+        ("set a timer for an hour and a half", "10:30"),
+        ("timer two hours and a half", "11:30"),
+        ("remind me in a minute and a half to call Tom", "09:01"),
+    ],
+)
+async def test_an_hour_and_a_half_is_one_length(tmp_path: Path, order: str, due: str) -> None:
+    assert [at[: len("2026-03-11T10:30")] for _, at in set_for(await after(tmp_path, order))] == [f"2026-03-11T{due}"]

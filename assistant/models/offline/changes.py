@@ -15,7 +15,7 @@ from assistant.core.time_language import DAY_CODES
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece
 from assistant.core.time_resolve import ResolvedTime, day_range, resolve_times
-from assistant.models.offline.cues import fold, read_cues, says, says_any
+from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
 from assistant.models.offline.ends import end_of, stopped_rule
 from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, kinds_named, words_of
@@ -150,10 +150,13 @@ def _numbers_like_days(
 
 
 def _not_to_ring(text: str, there: Sequence[ListedItem], times: FoundTimes, now: datetime | None) -> Targets:
-    """What somebody does not want to be woken or reminded by: "so don't wake me tomorrow, I'm off"."""
+    """What somebody does not want to be woken or reminded by: "so don't wake me tomorrow, I'm off". Nothing where it
+    names what is not there: "I don't want the garage reminder"."""
     reminders = [item for item in there if item.kind == "reminder"]
     if _RINGS.search(fold(text)):
         reminders = [item for item in reminders if "~alarm" in words_of(item.text)]
+    elif all(content_words(clause) for clause in clauses(text) if says("negated_request", fold(clause))):
+        return Targets([])
     then = items_at_times(reminders, times, now) if now and times.pieces else []
     return Targets(then or reminders)
 

@@ -63,10 +63,8 @@ _NEW_NAMES = tuple(
         rf"|maintenant|en realidad|ahora))* {_ARTICLE}(?P<new>[^,]+?)(?: (?:now|jetzt|maintenant|ahora|actually))?,"
         r" (?:so |please |bitte )?(?:fix|change|correct|update|rename|edit|ander|korrigier|corrige|change|modifie"
         r"|cambia|arregla)\w* .*$",
-        # But "the call should be 11, not 10" is when.
-        r"(?P<old>.+?)\s+(?:should be called|should (?:say|be|read)|soll|doit s'appeler"
-        r"|que se llame)\s+(?!\d{1,2}(?:[:.h]\d\d)?(?: ?[ap]m\b)?(?:,| not| nicht| instead|$))(?P<new>.+?)"
-        r"(?:\s+hei(?:ß|ss)en)?$",
+        r"(?P<old>.+?)\s+(?:should be called|should (?:say|be|read)|soll|doit s'appeler|que se llame)\s+"
+        r"(?!\d{1,2}(?:[:.h]\d\d)?(?: ?[ap]m\b)?(?:,| not| nicht| instead|$))(?P<new>.+?)(?:\s+hei(?:ß|ss)en)?$",
     )
 )
 _NOT_BUT = lazy_regex(
