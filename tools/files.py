@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 from assistant.core.calendar import format_local_time
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import ToolError
-from assistant.core.messages import Media
+from assistant.core.messages import Media, media_kind
 from assistant.core.permissions import OWNER_ONLY
 from assistant.core.plain_files import FileKind, FileRefused, read_file_below, split_path
 from assistant.core.ports import Tool, ToolContext, WordsOfCall
@@ -260,7 +260,7 @@ def send_file_tool(workspace: Path, files: WorkspaceFiles, turn_files: TurnFiles
         data = await asyncio.to_thread(_read_whole, workspace, path)
         mime = mimetypes.guess_type(path)[0] or "application/octet-stream"
         name = path.rsplit("/", 1)[-1]
-        medium = Media("image" if mime.startswith("image/") else "file", mime, name, len(data))
+        medium = Media(media_kind(mime), mime, name, len(data))
         stored_path = await asyncio.to_thread(files.save, SENT_FOLDER, (safe_file_name(medium),), data)
         turn_files.add(Media(medium.kind, mime, name, len(data), path=stored_path), context)
         return f"{quote_text(path)} ({mime}, {len(data)} bytes) goes out with your answer."

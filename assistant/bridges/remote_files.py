@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Literal
 
 from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError
-from assistant.core.messages import Media
+from assistant.core.messages import Media, MediaKind
 from assistant.core.people import clean_display_name
 
 _MAX_BYTES = 20_000_000
@@ -25,7 +24,7 @@ class RemoteFile:
     """A file on the network's servers. `size` is in bytes."""
 
     id: str
-    kind: Literal["image", "file"]
+    kind: MediaKind
     mime: str
     name: str
     size: int

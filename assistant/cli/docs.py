@@ -22,7 +22,7 @@ _WIDEST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DocsPage:
     """A page of the documentation."""
 
     name: str  # as `assistant docs` takes it
@@ -37,23 +37,23 @@ def docs_dir() -> Path:
     return shipped if shipped.is_dir() else package.parent / "docs"
 
 
-def load_pages() -> dict[str, tuple[Page, Path]]:
+def load_pages() -> dict[str, tuple[DocsPage, Path]]:
     """The pages for people and their files, by name, in the order of docs/index.md."""
     folder = docs_dir()
     index = (folder / "index.md").read_text(encoding="utf-8").partition(_LIST)[2].partition("\n## ")[0]
-    pages: dict[str, tuple[Page, Path]] = {}
+    pages: dict[str, tuple[DocsPage, Path]] = {}
     for row in _ROW.finditer(index):
         file = folder / row["file"]
         # Where two have a name, the second is what `--help` says anyway.
         if file.is_file() and file.stem not in pages:
-            pages[file.stem] = Page(file.stem, row["title"], _LINK.sub(r"\1", row["about"])), file
+            pages[file.stem] = DocsPage(file.stem, row["title"], _LINK.sub(r"\1", row["about"])), file
     return pages
 
 
 @click.command()
 @click.argument("page", required=False, shell_complete=lambda context, parameter, word: _complete(word))
-@json_result(list[Page], "Print a JSON array: the pages, or the one that is named.")
-def docs(page: str | None) -> list[Page]:
+@json_result(list[DocsPage], "Print a JSON array: the pages, or the one that is named.")
+def docs(page: str | None) -> list[DocsPage]:
     """Show a page that explains the program, or the list of them.
 
     A terminal shows it page by page, a pipe gets the Markdown.
@@ -82,7 +82,7 @@ def _complete(word: str) -> list[str]:
     return [name for name in load_pages() if name.startswith(word)]
 
 
-def _print_list(pages: list[Page]) -> None:
+def _print_list(pages: list[DocsPage]) -> None:
     width = max(len(page.name) for page in pages)
     if not sys.stdout.isatty() or shutil.get_terminal_size().columns < 3 * width:
         print_text("\n".join(f"{page.name}: {page.about}" for page in pages))
@@ -96,7 +96,7 @@ def _print_list(pages: list[Page]) -> None:
     print_prose("\n`assistant docs NAME` shows one.")
 
 
-def _what_instead(name: str, pages: dict[str, tuple[Page, Path]]) -> str:
+def _what_instead(name: str, pages: dict[str, tuple[DocsPage, Path]]) -> str:
     """Pages with a name like that, or that mention the word."""
     found = difflib.get_close_matches(name, pages, 3, 0.75)
     if found:
@@ -108,7 +108,7 @@ def _what_instead(name: str, pages: dict[str, tuple[Page, Path]]) -> str:
     return f"These mention it: {', '.join(mention)}." if mention else "`assistant docs` lists the pages."
 
 
-def _show(text: str, name: str, pages: dict[str, tuple[Page, Path]]) -> None:
+def _show(text: str, name: str, pages: dict[str, tuple[DocsPage, Path]]) -> None:
     """Draw a page, in a pager where it is longer than the screen. Links to other pages are named at its end."""
     linked = [Path(link[2]).stem for link in _LINK.finditer(_FENCE.sub("", text)) if link[2].endswith(".md")]
     others = [other for other in dict.fromkeys(linked) if other in pages and other != name]

@@ -26,11 +26,19 @@ STOPPED_REPLY = "Stopped."
 SUMMARY_MARKER = "[CONTEXT SUMMARY]"
 
 
+MediaKind = Literal["image", "file"]
+
+
+def media_kind(mime: str) -> MediaKind:
+    """Return how a file of this MIME type is attached."""
+    return "image" if mime.startswith("image/") else "file"
+
+
 @dataclass(frozen=True, slots=True)
 class Media:
     """A picture or file attached to a message."""
 
-    kind: Literal["image", "file"]
+    kind: MediaKind
     mime: str
     name: str = ""
     size: int = 0  # bytes of the decoded content

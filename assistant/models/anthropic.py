@@ -155,8 +155,7 @@ class AnthropicModel:
         )
 
     async def _create(self, body: dict[str, Any]) -> AsyncStream[object]:
-        sent = RequestBody(encode_body({**body, "stream": True}))
-        try:
+        with RequestBody(encode_body({**body, "stream": True})) as sent:
             return await self._client.post(
                 "/v1/messages",
                 content=sent,
@@ -165,8 +164,6 @@ class AnthropicModel:
                 stream=True,
                 stream_cls=AsyncStream[object],
             )
-        finally:
-            sent.release()
 
     async def _learn_limits(self) -> None:
         """Asks for the window, and which thinking types the model takes, once a process."""

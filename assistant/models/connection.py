@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from threading import Thread
+from typing import Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakMethod
@@ -41,7 +42,7 @@ class RequestBody:
 
     The SDKs keep what they sent, and their answers are part of cycles (of tracebacks and of frames that were left
     early), which stay until those are collected: some fifty requests, each with all messages in view, 12 MB after 200
-    turns. So a request's body is let go of once the answer begins."""
+    turns. So a request's body is let go of once the answer begins: at the end of a `with` block."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -54,7 +55,10 @@ class RequestBody:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         yield self._content
 
-    def release(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._content = b""
 
 

@@ -148,8 +148,7 @@ class OpenAIModel:
     async def _create(self, body: dict[str, Any]) -> AsyncStream[object]:
         """As `chat.completions.create` asks, but for its look at every message for names to translate, of which the
         body has none: 0.15 ms each, in every request."""
-        sent = RequestBody(encode_body({**body, "stream": True, "stream_options": {"include_usage": True}}))
-        try:
+        with RequestBody(encode_body({**body, "stream": True, "stream_options": {"include_usage": True}})) as sent:
             return await self._client.post(
                 "/chat/completions",
                 content=sent,
@@ -158,8 +157,6 @@ class OpenAIModel:
                 stream=True,
                 stream_cls=AsyncStream[object],
             )
-        finally:
-            sent.release()
 
     # ----------------------------------------------------------------------------------------------------------- limits
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from assistant.core.errors import UsageError
-from assistant.core.messages import Media, decode_base64
+from assistant.core.messages import Media, decode_base64, media_kind
 from assistant.core.records import IncomingMessage
 from assistant.core.sessions import MAIN_SESSION, parse_session_name, session_scope
 
@@ -99,8 +99,7 @@ class Attachment(Body):
 
     def media(self) -> Media:
         size = len(self.data) * 3 // 4 - self.data[-2:].count("=")
-        is_image = self.mime.startswith("image/")
-        return Media("image" if is_image else "file", self.mime, self.name, size, self.data, voice=self.voice)
+        return Media(media_kind(self.mime), self.mime, self.name, size, self.data, voice=self.voice)
 
 
 class NewMessage(Body):

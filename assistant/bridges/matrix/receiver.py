@@ -29,7 +29,7 @@ from assistant.bridges.matrix.rooms import RoomInvitations, RoomUpgrades
 from assistant.core.bridge_api import InboundMessage, InboundPort, MessageChange
 from assistant.core.errors import BridgeError
 from assistant.core.logger import get_logger
-from assistant.core.messages import Media
+from assistant.core.messages import Media, MediaKind
 from assistant.core.notices import NoticeKind
 
 log = get_logger()
@@ -254,7 +254,7 @@ class MatrixReceiver:
             and attachment.size <= _MAX_FILE_BYTES
         ):
             data = await self._client.fetch_file(attachment, _MAX_FILE_BYTES)
-        kind: Literal["image", "file"] = "image" if attachment.kind == "m.image" else "file"
+        kind: MediaKind = "image" if attachment.kind == "m.image" else "file"
         size = attachment.size if data is None else len(data)
         encoded = None if data is None else base64.b64encode(data).decode()
         return Media(kind, attachment.mime, attachment.name, size, encoded, voice=attachment.voice)

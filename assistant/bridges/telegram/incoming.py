@@ -7,11 +7,11 @@ command, and its text addresses nobody.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from telegram import Chat, Message, MessageEntity, MessageOrigin, User, VideoNote, Voice
 
 from assistant.core.dataclass import dataclass
+from assistant.core.messages import MediaKind
 from assistant.core.people import clean_display_name
 from assistant.core.quoting import quote_block
 from assistant.core.text import shorten
@@ -28,7 +28,7 @@ class TelegramFile:
     """A file on Telegram's servers. `size` is in bytes, 0 if unknown."""
 
     id: str
-    kind: Literal["image", "file"]
+    kind: MediaKind
     mime: str
     name: str
     size: int

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assistant.core.errors import UsageError
-from assistant.core.messages import Media
+from assistant.core.messages import Media, media_kind
 from assistant.core.plain_files import FileRefused, expand_home, read_plain_file
 
 # What goes to a daemon in one request, once it is written in base64.
@@ -27,6 +27,5 @@ def read_attached(names: Sequence[str]) -> tuple[Media, ...]:
         left -= len(data)
         mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
         in_base64 = base64.b64encode(data).decode()
-        is_image = mime.startswith("image/")
-        media.append(Media("image" if is_image else "file", mime, Path(name).name, len(data), in_base64))
+        media.append(Media(media_kind(mime), mime, Path(name).name, len(data), in_base64))
     return tuple(media)
