@@ -258,6 +258,13 @@ def fold_text(text: str) -> str:
     return "".join(text[at : at + _WINDOW].translate(_FOLD_TABLE) for at in range(0, len(text), _WINDOW))
 
 
+def replace_folded(pattern: re.Pattern[str], text: str, replacement: Callable[[re.Match[str]], str]) -> str:
+    """Replace the matches that a pattern has in the folded text; the rest keeps its original form."""
+    for match in reversed(list(pattern.finditer(fold_text(text)))):
+        text = f"{text[: match.start()]}{replacement(match)}{text[match.end() :]}"
+    return text
+
+
 def shorten(text: str, limit: int) -> str:
     """Truncate to at most `limit` characters, ending in "…"."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

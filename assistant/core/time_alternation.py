@@ -7,9 +7,8 @@ Both languages count the day that a week begins with: fifteen days are two weeks
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from assistant.core.text import fold_text, lazy_regex
+from assistant.core.text import lazy_regex, replace_folded
 from assistant.core.time_names import NUMBERS
 
 _DAYS_FR = r"lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
@@ -50,16 +49,10 @@ _MONTH_ENDS = lazy_regex(
 
 def spell_alternation(text: str) -> str:
     """Return the text with what alternates as an interval in a number."""
-    text = _by_fold(_FRENCH, text, _in_french)
-    text = _by_fold(_SPANISH, text, _in_spanish)
-    text = _by_fold(_MONTH_ENDS, text, _on_last_day)
-    return _by_fold(_WEEKS_OF_DAYS, text, _in_weeks)
-
-
-def _by_fold(pattern: re.Pattern[str], text: str, replacement: Callable[[re.Match[str]], str]) -> str:
-    for match in reversed(list(pattern.finditer(fold_text(text)))):
-        text = f"{text[: match.start()]}{replacement(match)}{text[match.end() :]}"
-    return text
+    text = replace_folded(_FRENCH, text, _in_french)
+    text = replace_folded(_SPANISH, text, _in_spanish)
+    text = replace_folded(_MONTH_ENDS, text, _on_last_day)
+    return replace_folded(_WEEKS_OF_DAYS, text, _in_weeks)
 
 
 def _number(match: re.Match[str]) -> int:

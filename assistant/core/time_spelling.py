@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
 
-from assistant.core.text import fold_text, lazy_regex
+from assistant.core.text import fold_text, lazy_regex, replace_folded
 from assistant.core.time_alternation import spell_alternation
 from assistant.core.time_language import DAYS, MONTH
 from assistant.core.time_names import NUMBERS, NUMBERS_BY_LANGUAGE
@@ -250,15 +249,15 @@ def spell_times(text: str) -> str:
     """Return the text with its times in the form that `time_language` reads."""
     text = spell_alternation(text)
     text = _DAY_AND_DATE.sub(lambda match: f"{match[1] or match[2]} {'le' if match[1] else 'el'} {match[3]}", text)
-    text = _by_fold(_DAYS_IN_ROW, text, _with_commas)
+    text = replace_folded(_DAYS_IN_ROW, text, _with_commas)
     text = _AFTERNOON_TWICE.sub(lambda match: f"{match[1]}{match[2] or ':00'}", text)
     text = _TO_NOON.sub(r"\1twelve", _HOURS_IN_ROW.sub(_read_hours_in_row, spell_lengths(text)))
     text = _JOINED_DAYS.sub(r"\1 \2", _LONG_WORDS.sub(_without_slip, text))
     for pattern, number in _DAY_WORDS:
         text = pattern.sub(number, text)
-    text = _by_fold(_DAY_OF_MONTH, text, lambda match: f"{(_SMALL_ORDINALS | _SMALL_NUMBERS)[match[1]]}.")
-    text = _by_fold(_DAY_ALONE, text, _read_day_alone)
-    text = _by_fold(_CLOCK_IN_WORDS, text, _read_clock_in_words)
+    text = replace_folded(_DAY_OF_MONTH, text, lambda match: f"{(_SMALL_ORDINALS | _SMALL_NUMBERS)[match[1]]}.")
+    text = replace_folded(_DAY_ALONE, text, _read_day_alone)
+    text = replace_folded(_CLOCK_IN_WORDS, text, _read_clock_in_words)
     text = _MINUTES_IN_WORDS.sub(r"\1-\2", _ABOUT.sub(r"\1 ", text))
     text = _PACKED_CLOCK.sub(lambda match: ":".join(filter(None, match.groups())), share_months(text))
     text = _TAKEN_BACK.sub(r"\1 \2", _SPOKEN_DIGITS.sub(r"\1 \2:\3", text))
@@ -302,13 +301,6 @@ def _read_and_a_half(match: re.Match[str]) -> str:
 def _read_half_hour(match: re.Match[str]) -> str:
     unit = {"half": "hour", "halb": "Stunde"}.get(match[1].lower().removeprefix("ne ")[:4], "heure")
     return f"{match[1]} {unit}"
-
-
-def _by_fold(pattern: re.Pattern[str], text: str, replacement: Callable[[re.Match[str]], str]) -> str:
-    """Replace matches found in the folded text; the rest keeps its original form."""
-    for match in reversed(list(pattern.finditer(fold_text(text)))):
-        text = f"{text[: match.start()]}{replacement(match)}{text[match.end() :]}"
-    return text
 
 
 def _read_day_alone(match: re.Match[str]) -> str:

@@ -21,7 +21,6 @@ from assistant.runtime.context_economy import ContextEconomy, added_per_call
 from assistant.runtime.context_meter import ContextMeter
 from assistant.runtime.context_window import CachedCall, ContextWindow
 from assistant.runtime.running_turns import RunningTurns
-from assistant.service.malloc import trim_heap
 from sleep.compaction.budget import SleepBudget
 
 log = get_logger()
@@ -161,22 +160,19 @@ class BackgroundCompaction:
             await self._meter.load_model_limits()
             await self._running.pacer.wait()
             await self._compaction.replace_deterministic(session, self._budget)
-            made = await self._save(session)
+            await self._save(session)
             view = self._conversation.load_view(session)
             cached = self._window.cached_request(session, self._clock())
-            made |= await self._compaction.prepare_room(session, added_per_call(view), cached, self._budget)
-            if made:
-                # To index a whole context, and to go through its sentences, takes a tenth of the process's memory.
-                await asyncio.to_thread(trim_heap)
+            await self._compaction.prepare_room(session, added_per_call(view), cached, self._budget)
         except AssistantError as error:
             log.warning("a context was not compacted", session=session, error=str(error))
 
-    async def _save(self, session: str) -> bool:
-        """Do what saves money; returns whether a compaction was made or prepared. Raises `StoreError`."""
+    async def _save(self, session: str) -> None:
+        """Do what saves money. Raises `StoreError`."""
         now, view = self._clock(), self._conversation.load_view(session)
         call = self._window.last_cached_call(session, view)
         if call is None or not self._economy.is_on:
-            return False
+            return
         is_cold = call.is_cold(now)
         if is_cold:
             if (terms := self._meter.terms(session)) is not None:
@@ -185,16 +181,13 @@ class BackgroundCompaction:
             await self._compaction.commit_prepared(session, "economy")
         economy = self._economy.decide(session, now, lifetime=call.lifetime, is_cold=is_cold)
         if economy is None:
-            return False
+            return
         if economy.decision.step == "compact":
             await self._index_what_leaves()
             await self._compaction.compact_for_economy(session, economy, self._budget)
-            return True
-        if economy.decision.step == "prepare" and not self._compaction.is_prepared(session, economy):
+        elif economy.decision.step == "prepare" and not self._compaction.is_prepared(session, economy):
             await self._index_what_leaves()
             await self._compaction.prepare_for_economy(session, economy, self._budget)
-            return True
-        return False
 
     async def _index_what_leaves(self) -> None:
         """What left the view is searched for in the next turn, which would have to index it first. The upkeep tells of

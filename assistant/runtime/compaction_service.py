@@ -130,24 +130,23 @@ class CompactionService:
 
     async def prepare_room(
         self, session: str, added: float, cached_request: CachedPrompt | None, budget: SleepBudget
-    ) -> bool:
+    ) -> None:
         """If the context is nearly full, prepare the summary that the next turns will need, so that nobody waits for
-        it; `added` is what a turn adds in tokens. Returns whether one was prepared. Raises `StoreError`."""
+        it; `added` is what a turn adds in tokens. Raises `StoreError`."""
         terms = self._meter.terms(session)
         if terms is None or not self._meter.compaction_settings.auto or self._compactor.has_prepared(session):
-            return False
+            return
         margin = max(_NEARLY, _TURNS_AHEAD * added / terms.budgets.tokens)
-        if self._meter.pressure_ratio(session) < terms.threshold - margin:
-            return False
-        request = CompactionRequest(
-            session,
-            "emergency",
-            terms,
-            cached_prompt=cached_request,
-            sleep_budget=budget,
-            notice_address=self._notices.find_session_address(session),
-        )
-        return await self._compactor.prepare(self._with_price(request))
+        if self._meter.pressure_ratio(session) >= terms.threshold - margin:
+            request = CompactionRequest(
+                session,
+                "emergency",
+                terms,
+                cached_prompt=cached_request,
+                sleep_budget=budget,
+                notice_address=self._notices.find_session_address(session),
+            )
+            await self._compactor.prepare(self._with_price(request))
 
     async def replace_deterministic(self, session: str, budget: SleepBudget) -> None:
         """Redo with a model the summaries that were made without one because a user was waiting. Raises
