@@ -4,7 +4,6 @@ Pure."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
 
 from assistant.core.erasure_patterns import SPACELESS, WordForm, list_forms, without_signs
 from assistant.core.erasure_values import (
@@ -122,28 +121,6 @@ class PhraseMatcher:
         if last < len(text) and not text[last].isspace():
             after = after.rpartition(" ")[0]
         return " ".join(f"{before}{match}{after}".split())
-
-    def remove_from_json(self, value: Any, instead: str, own_keys: Collection[str] = ()) -> Any:
-        """Apply `remove_from_text` to every string of a JSON value. A string that becomes empty is dropped from a list
-        of strings and replaced by `instead` elsewhere. A key that contains a phrase is removed with its value, unless
-        it is in `own_keys` (keys of the format)."""
-        if isinstance(value, str):
-            return (self.remove_from_text(value) or instead) if self.matches(value) else value
-        if isinstance(value, dict):
-            return {
-                key: self.remove_from_json(item, instead, own_keys)
-                for key, item in value.items()
-                if key in own_keys or not self._has_phrase(key)
-            }
-        if isinstance(value, list):
-            texts = all(isinstance(item, str) for item in value)
-            kept = [item for item in value if not (texts and self._is_all(item))]
-            return [self.remove_from_json(item, instead, own_keys) for item in kept]
-        return value
-
-    def _is_all(self, text: str) -> bool:
-        """Return whether nothing of a text would be left."""
-        return self.matches(text) and not self.remove_from_text(text)
 
 
 def is_searchable_phrase(text: str) -> bool:

@@ -32,7 +32,14 @@ async def with_html(terminal: Terminal, events: AsyncIterator[TerminalEvent]) ->
             if name in ("discard", "turn", "tool"):
                 # Text after a tool call is a separate text.
                 written.pop(data.get("turn", ""), None)
-            yield name, {**data, "html": render_html(data["body"])} if name == "deliver" else data
+            yield name, {**data, "html": render_html(_without_commands(data))} if name == "deliver" else data
+
+
+def _without_commands(data: Mapping[str, Any]) -> str:
+    """The text of a delivery without the commands at its end, where it has buttons for them."""
+    body, _, commands = data["body"].rpartition("\n\n")
+    typed = {f"`{button['command']}`" for button in data["buttons"]}
+    return body if typed.issuperset(commands.split(", ")) else data["body"]
 
 
 def _join_deltas(terminal: Terminal, data: Mapping[str, Any]) -> tuple[Mapping[str, Any], TerminalEvent | None, bool]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from assistant.core.erasure_phrases import PREVIEW_LENGTHS, PhraseMatcher, identifying_phrases, is_searchable_phrase
 from assistant.core.memories import JournalEntry
+from assistant.store.erasure.own_words import find_said, remove_said
 from sleep.cycle.curate import propose_memory_md
 from sleep.cycle.notes import build_day_notes
 
@@ -88,9 +89,31 @@ def test_what_is_shown_of_a_text_begins_and_ends_with_whole_words() -> None:
 
 
 def test_texts_in_json_lose_them_and_keep_their_form() -> None:
-    value = {"a": ["tiger blue", "x"], "b": "It is. tiger blue", "tiger blue": 1, "c": [7, "tiger blue"], "d": None}
-    left = {"a": ["x"], "b": "It is.", "c": [7, "[gone]"], "d": None}
-    assert PhraseMatcher(["tiger blue"]).remove_from_json(value, "[gone]") == left
+    value = {
+        "a": ["tiger blue", "x"],
+        "b": "It is. tiger blue",
+        "c": [7, "tiger blue"],
+        "d": None,
+        "arguments": {"tiger blue": {"tiger blue": 1, "e": 2}, "f": [4711]},
+    }
+    left = {
+        "a": ["x"],
+        "b": "It is.",
+        "c": [7, "[gone]"],
+        "d": None,
+        "arguments": {"tiger blue": {"e": 2}, "f": [4711]},
+    }
+    assert remove_said(value, PhraseMatcher(["tiger blue"]), "[gone]") == left
+    assert remove_said(value, PhraseMatcher(["4711"]), "[gone]")["arguments"]["f"] == ["[gone]"]
+
+
+@pytest.mark.parametrize("word", ["read_file", "call-7", "user", "text/plain", "name", "arguments", "path", "true"])
+def test_what_the_program_puts_into_json_stays(word: str) -> None:
+    call = {"id": "call-7", "name": "read_file", "arguments": {"path": "notes.txt", "whole": True}}
+    media = {"kind": "file", "mime": "text/plain", "name": "notes.txt"}
+    value = {"role": "user", "tool_calls": [call], "media": [media], "name": "read_file"}
+    assert remove_said(value, PhraseMatcher([word]), "[gone]") == value
+    assert list(find_said(value)) == ["notes.txt", "notes.txt"]
 
 
 def test_a_message_is_known_by_its_telling_sentences() -> None:

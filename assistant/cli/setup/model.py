@@ -103,10 +103,11 @@ def _ask_answers(home: Home, settings: Settings) -> ModelAnswers:
     provider = "openai" if choice == "local" else choice
     url = ""
     if provider == "openai":
-        usual = OPENAI_URL if choice == "openai" and not is_own_server else _LOCAL
+        url = settings.openai_url or (OPENAI_URL if choice == "openai" else _LOCAL)
+    if choice == "local" or (choice == "openai" and is_own_server):
         url = prompt_until_valid(
             "Address of the server?",
-            settings.openai_url or usual,
+            url,
             lambda answer: check_answer(home, "model.base_url", read_address_answer(answer)),
         )
     is_hosted = provider == "anthropic" or is_hosted_by_openai(url)

@@ -20,6 +20,7 @@ from assistant.store.character.edits import PROFILE_TARGET
 from assistant.store.character.journal import entry_subject
 from assistant.store.character.profiles import profile_columns, profile_from_text, profile_to_text, read_profile
 from assistant.store.database import Database
+from assistant.store.erasure.own_words import find_said, is_said_in_json, remove_said
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.erasure.word_tables import (
     Change,
@@ -87,15 +88,15 @@ def _change_plan(row: Row, plan: ErasurePlan) -> Change | None:
     changes = [change for change in body["changes"] if not _is_about(change, plan)]
     entries = [entry for entry in body["entries"] if entry not in plan.entries]
     is_same = (changes, entries) == (body["changes"], body["entries"])
-    if is_same and not plan.wording.matches(row["body"]):
+    if is_same and not is_said_in_json(row["body"], plan.wording):
         return None
-    redacted = plan.wording.remove_from_json({**body, "changes": changes, "entries": entries}, FORGOTTEN_PLACEHOLDER)
+    redacted = remove_said({**body, "changes": changes, "entries": entries}, plan.wording, FORGOTTEN_PLACEHOLDER)
     return None if row["state"] == "planned" else {"body": dump_json(redacted)}, ""
 
 
 def _is_about(change: dict[str, Any], plan: ErasurePlan) -> bool:
     ids = {change["memory"]["id"], (change["before"] or {}).get("id")}
-    return not ids.isdisjoint(plan.memories) or plan.wording.matches(dump_json(change))
+    return not ids.isdisjoint(plan.memories) or any(map(plan.wording.matches, find_said(change)))
 
 
 def _pin(row: Row, plan: ErasurePlan) -> Change | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from sqlite3 import Row
 
 from assistant.core.sessions import OWNER_SCOPE
 from assistant.store.database import Database
 from assistant.store.erasure.character_rows import find_character_changes
+from assistant.store.erasure.own_words import is_said_in_json
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.erasure.script_rows import find_script_changes
 from assistant.store.files import find_files
@@ -20,7 +22,7 @@ def find_memories(db: Database, plan: ErasurePlan) -> dict[str, str]:
         return {}
     texts: dict[str, str] = {}
     for row in db.iterate("SELECT id, text, payload FROM memories WHERE scope = ?", (plan.scope,)):
-        if row["id"] in plan.memories or plan.wording.matches(row["text"]) or plan.wording.matches(row["payload"]):
+        if row["id"] in plan.memories or _has_words(row, plan):
             texts[row["id"]] = row["text"]
     # The scope of a deleted memory is unknown: it is erased if it is named.
     rows = db.iterate(
@@ -34,6 +36,10 @@ def find_memories(db: Database, plan: ErasurePlan) -> dict[str, str]:
         if row["memory_id"] in plan.memories or (owned and any(map(plan.wording.matches, versions))):
             texts.setdefault(row["memory_id"], versions[0] if versions else "")
     return texts
+
+
+def _has_words(row: Row, plan: ErasurePlan) -> bool:
+    return plan.wording.matches(row["text"]) or is_said_in_json(row["payload"], plan.wording)
 
 
 def list_database_copies(home: Path) -> list[Path]:

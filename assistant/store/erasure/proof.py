@@ -29,10 +29,17 @@ from assistant.store.derived import FILES_DB
 from assistant.store.erasure.byte_search import ByteSearch, open_beside_sqlite
 from assistant.store.erasure.files import CHAT_HISTORY_FILE
 from assistant.store.erasure.finder import WORKSPACE, ErasureFinder
-from assistant.store.erasure.own_words import without_own_words, without_words_of_schema
+from assistant.store.erasure.own_words import (
+    said_in_json,
+    without_own_words,
+    without_own_words_of_file,
+    without_words_of_schema,
+)
 from assistant.store.erasure.plan import ErasurePlan, is_plan_file
 from assistant.store.erasure.word_tables import PROGRAM_COLUMNS, PROGRAM_NAMES
 from assistant.store.files import walk_files
+from assistant.store.home.guard import PROGRAM_FILES, READ_AS_TEXT
+from assistant.store.home.inventory import INVENTORY_FILE
 from assistant.store.home.repair_files import BEFORE_REPAIR_PREFIX
 from assistant.store.log.reader import LOG_NAME, session_folder_name
 from assistant.store.search.files import FileIndex
@@ -106,20 +113,23 @@ def _count_in_table(db: Database, table: str, plan: ErasurePlan, min_bytes: int)
     indexed = [row["name"] for row in db.rows(sql, (table,))]
     counts, names = Counter[str](), (*PROGRAM_NAMES.get(table, ()), *PROGRAM_COLUMNS)
     for row in db.iterate(f"SELECT {whose or 'NULL'} AS whose, * FROM {table} WHERE {length} >= ?", (min_bytes,)):
-        values = {column: _cell_text(row[column]) for column in columns if isinstance(row[column], str)}
+        values = {column: row[column].encode(errors="replace") for column in columns if isinstance(row[column], str)}
         if not plan.wording.match_ends(b"\0".join(values.values())):
             continue
         whose = "own" if row["whose"] in (None, plan.scope) else "theirs"
         for column, value in values.items():
-            kind = "names" if column in names else whose
-            counts[kind] += len(plan.wording.match_ends(value)) * (1 if kind == "own" else 1 + indexed.count(column))
+            times = 1 + indexed.count(column)
+            found = len(plan.wording.match_ends(value))
+            said = _count_said(value, plan) if found and column not in names else 0
+            counts["names"] += (found - said) * times
+            counts[whose] += said * (1 if whose == "own" else times)
     return counts
 
 
-def _cell_text(value: str) -> bytes:
-    """Return a value of a row; of JSON, without what the program itself puts into it."""
-    data = value.encode(errors="replace")
-    return without_own_words(data) if data.startswith((b"{", b"[")) else data
+def _count_said(value: bytes, plan: ErasurePlan) -> int:
+    """Return how often a value of a row has the text; of JSON, what the program itself puts into it does not count."""
+    said = said_in_json(value.decode()).encode() if value.startswith((b"{", b"[")) else value
+    return len(plan.wording.match_ends(said))
 
 
 _IN_NAME = "the name of a conversation has the words; each of its records has it, and it cannot be changed"
@@ -139,8 +149,7 @@ def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[l
             if path.suffix == ".db" and _is_database_file(path):
                 leftover = _describe_database(path, name, count, finder, plan)
             else:
-                if count and name.partition("/")[0] in _IN_FOLDERS:
-                    count = search.count_in_file(path, without_own_words)
+                count = count and _count_what_was_said(search, path, name, plan)
                 leftover = _describe_remain(path, name, count, own, finder, plan) if count else None
             leftover = leftover or _describe_name(name, plan)
         except StoreError as error:
@@ -158,9 +167,31 @@ def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[l
     return [*leftovers, *_describe_mentions(plan)], searched
 
 
+def _count_what_was_said(search: ByteSearch, path: Path, name: str, plan: ErasurePlan) -> int:
+    """Return how often a file with the text has it in what somebody said, where the program's own words can be told
+    from that: in logs, archives and lists of its own; in the part of a database that is not in its file yet, by its
+    rows."""
+    top = name.partition("/")[0]
+    if top in _IN_FOLDERS:
+        return search.count_in_file(path, without_own_words)
+    if name == INVENTORY_FILE:
+        return 0
+    if top in _OF_THE_PROGRAM and name.endswith(".json"):
+        return search.count([without_own_words_of_file(path.read_bytes())])
+    database = path.with_name(path.name.removesuffix("-wal").removesuffix("-shm"))
+    if database == path or not _is_database_file(database):
+        return search.count_in_file(path)
+    rows = _count_rows(database, plan, long_only=False)
+    with closing(Database.open_reader(database)) as db:
+        are_own = rows.names or without_words_of_schema(db, plan) != plan
+    return 0 if are_own and not rows.own and not rows.theirs else search.count_in_file(path)
+
+
 def _describe_name(name: str, plan: ErasurePlan) -> ErasureLeftover | None:
     """Describe a person's own file that has the text in its name, or in that of a folder."""
-    is_own = plan.scope == OWNER_SCOPE and name.partition("/")[0] not in _OF_THE_PROGRAM | _IN_FOLDERS
+    top = name.partition("/")[0]
+    is_named_by_us = top.removesuffix("-wal").removesuffix("-shm") in PROGRAM_FILES | READ_AS_TEXT
+    is_own = plan.scope == OWNER_SCOPE and not is_named_by_us and top not in _OF_THE_PROGRAM | _IN_FOLDERS
     if not (is_own and plan.unique.matches(name)):
         return None
     return ErasureLeftover(name, 1, "your own file has it in its name: rename it, or remove it", "own_file")

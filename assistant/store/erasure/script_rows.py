@@ -13,6 +13,7 @@ from sqlite3 import Row
 from assistant.core.messages import Message
 from assistant.store.database import Database
 from assistant.store.erasure.files import mark_outdated_archives
+from assistant.store.erasure.own_words import is_said_in_json
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.erasure.word_tables import (
     Change,
@@ -129,7 +130,7 @@ def _inbox(row: Row, plan: ErasurePlan) -> Change | None:
         # Of a version with a separate table for text.
         return None
     placeholder, body = dump_json({"content": FORGOTTEN_PLACEHOLDER, "media": [], "name": None}), row["body"]
-    is_erased = body != placeholder and (row["message_id"] in plan.ids or plan.unique.matches(body))
+    is_erased = body != placeholder and (row["message_id"] in plan.ids or is_said_in_json(body, plan.unique))
     return ({"body": placeholder}, "") if is_erased else None
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from assistant.core.dataclass import dataclass
 from assistant.core.erasure_phrases import PhraseMatcher
 from assistant.store.database import Database
-from assistant.store.erasure.own_words import MESSAGE_KEYS
+from assistant.store.erasure.own_words import remove_said
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER, dump_json
 
@@ -31,6 +31,11 @@ PROGRAM_NAMES = {
     "breakers": ("name",),
     "model_outages": ("model", "name"),
     "collections": ("name",),
+    "read_to": ("stream",),
+    "names": ("text",),
+    "turns": ("untrusted",),
+    "edits": ("key", "target"),
+    "_sqlite_migrations": ("migration_set", "name"),
     "usage": ("provider", "model"),
 }
 """Columns of databases, by table, with names that the program gives itself: of tools and models, and the like."""
@@ -100,7 +105,9 @@ def words_in(*texts: str, jsons: tuple[str, ...] = (), goes: bool = False, retel
         if not wording.matches(join_columns(row, columns)):
             return None
         redacted = {
-            name: redact_json(row[name], wording) if name in jsons else wording.remove_from_text(row[name])
+            name: redact_json(row[name], wording, name == "arguments")
+            if name in jsons
+            else wording.remove_from_text(row[name])
             for name in columns
             if row[name]
         }
@@ -118,11 +125,11 @@ def join_columns(row: Row, columns: Iterable[str]) -> str:
     return "\0".join(row[name] or "" for name in columns)
 
 
-def redact_json(text: str, wording: PhraseMatcher) -> str:
-    """Remove the text from strings within a JSON text. Invalid JSON is treated as plain text."""
+def redact_json(text: str, wording: PhraseMatcher, depth: int = 0) -> str:
+    """Remove the text from what somebody said in a JSON text (`remove_said`). Invalid JSON is treated as plain text."""
     try:
         value = json.loads(text)
     except ValueError:
         return wording.remove_from_text(text)
-    redacted = wording.remove_from_json(value, FORGOTTEN_PLACEHOLDER, MESSAGE_KEYS)
+    redacted = remove_said(value, wording, FORGOTTEN_PLACEHOLDER, depth)
     return text if redacted == value else dump_json(redacted)

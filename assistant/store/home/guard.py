@@ -23,9 +23,9 @@ from assistant.store.files import sync, write_all
 
 DATABASE_NAMES = ("script.db", "character.db", "memory.db")
 _OTHERS = 0o077
-_OWN_FILES = frozenset((*DATABASE_NAMES, "search.db", "files.db", "stores.json"))
+PROGRAM_FILES = frozenset((*DATABASE_NAMES, "search.db", "files.db", "stores.json"))
 # What reads them tells it.
-_READ_AS_TEXT = frozenset(("config.toml", "secrets.toml", "MEMORY.md", "PERSONA.md"))
+READ_AS_TEXT = frozenset(("config.toml", "secrets.toml", "MEMORY.md", "PERSONA.md"))
 _MOVE_AWAY = "It is not read and in no backup; move it away, then restart the assistant."
 _MOST_FILES = 50_000
 # About the size of a message and its records.
@@ -55,9 +55,9 @@ def find_special_files(home: Path, *, deep: bool = False) -> Iterator[str]:
             name = path.relative_to(home).as_posix()
             with contextlib.suppress(FileNotFoundError):
                 mode = path.stat().st_mode
-                if stat.S_ISDIR(mode) and name in _OWN_FILES:
+                if stat.S_ISDIR(mode) and name in PROGRAM_FILES:
                     yield f"{name} is a folder, not a file. {_MOVE_AWAY}"
-                elif not stat.S_ISREG(mode) and not stat.S_ISDIR(mode) and name not in _READ_AS_TEXT:
+                elif not stat.S_ISREG(mode) and not stat.S_ISDIR(mode) and name not in READ_AS_TEXT:
                     yield f"{name} is a pipe, a socket or a device, not a file. {_MOVE_AWAY}"
     except OSError as error:
         raise _unreadable(error) from error

@@ -17,6 +17,7 @@ export function entriesOf(messages) {
       if (step) Object.assign(step, { id: message.id, result: message.text });
       continue;
     }
+    if (message.kind === "reminder") entries.push(reminderOf(message));
     if (message.kind !== "message") continue;
     if (message.role === "user") steps = [];
     for (const call of message.tool_calls) {
@@ -33,6 +34,11 @@ export function entriesOf(messages) {
     if (role === "assistant") steps = [];
   }
   return entries;
+}
+
+/** A reminder that came: its words, without what is noted for the model before them. */
+function reminderOf({ id, text, at, media }) {
+  return { key: `m${id}`, id, role: "reminder", text: text.slice(text.indexOf("\n") + 1), at, media, steps: [] };
 }
 
 /**

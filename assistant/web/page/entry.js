@@ -4,7 +4,7 @@ import { read } from "./api.js";
 import { bytes } from "./format.js";
 import { Action, Markdown, Time } from "./parts.js";
 
-export const WHO = { user: "You", assistant: "Assistant", tool: "Tool", notice: "Notice", command: "Command", system: "Note" };
+export const WHO = { user: "You", assistant: "Assistant", tool: "Tool", reminder: "Reminder", notice: "Notice", command: "Command", system: "Note" };
 const PICTURES = /^image\/(png|jpeg|gif|webp)$/;
 
 export function Entry({ entry, found, command, edit, isLast }) {
