@@ -13,6 +13,7 @@ import importlib.util
 import json
 import os
 import re
+from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,7 +115,7 @@ class WordLlamaEmbedder:
         kept = self._tokens_of  # other threads add to it
         tokens = {word: kept.get(word) for of_text in words for word in of_text}
         missing = [word for word, known in tokens.items() if known is None]
-        made = {word: np.array(self._tokenizer.encode(word), np.uint16).tobytes() for word in missing}
+        made = {word: array("H", self._tokenizer.encode(word)).tobytes() for word in missing}
         kept.update((word, ids) for word, ids in made.items() if len(word) <= _LONGEST_KEPT)
         tokens |= made
         return [np.frombuffer(b"".join([tokens[word] or b"" for word in of_text]), np.uint16) for of_text in words]

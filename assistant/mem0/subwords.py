@@ -42,9 +42,10 @@ class SubwordTokenizer:
 
     def encode(self, word: str) -> list[int]:
         """Return the tokens of a word with the blanks before and after it; takes n log n steps for n characters."""
-        parts = self._joined(list(word.replace(" ", _BLANK)))
+        word = word.replace(" ", _BLANK)
         tokens: list[int] = []
-        for part in parts:
+        # Each token is what its characters are joined to.
+        for part in (word,) if word in self._order else self._joined(list(word)):
             order = self._order.get(part)
             if order is None:  # a character without a token
                 tokens += (self._bytes[byte] for byte in part.encode(errors="replace"))

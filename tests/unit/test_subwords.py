@@ -61,6 +61,12 @@ def test_words_of_texts(tokenizer: SubwordTokenizer, library: Tokenizer) -> None
     assert_alike(words, tokenizer, library)
 
 
+def test_every_token_is_made_of_its_characters(tokenizer: SubwordTokenizer, library: Tokenizer) -> None:
+    """So that a word that is a token needs no joining."""
+    words = [word.removeprefix("\u2581") for word in library.get_vocab() if word.startswith("\u2581")]
+    assert_alike([word for word in words if word], tokenizer, library)
+
+
 def test_drawn_words(tokenizer: SubwordTokenizer, library: Tokenizer) -> None:
     assert_alike(drawn_words(), tokenizer, library)
 
