@@ -17,7 +17,7 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from tests.support import dovecot, forked_modules, new_databases, synapse
+from tests.support import dovecot, forked_modules, synapse
 
 _HERE = Path(__file__).parent
 
@@ -66,7 +66,6 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-new_databases.copy_new_databases()
 forked_modules.fork_modules()
 # An error that is logged is shown plainly: rich takes a second to draw the values of each frame.
 _LOG_PROCESSORS = [

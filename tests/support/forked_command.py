@@ -33,7 +33,6 @@ from typing import Any, NoReturn
 import tzlocal
 
 from assistant.cli.lazy import end_process
-from tests.support.new_databases import copy_new_databases
 
 _ROOT = Path(__file__).parents[2]
 _MAIN_MODULE = "assistant.cli.main"
@@ -203,7 +202,6 @@ def _preload(module: str) -> None:
         from tests.crash.forked_mem0 import import_mem0
 
         import_mem0()
-    copy_new_databases()
     names = (module, *_LATE.get(module, ())) if module else _PRELOADED
     for name in names:
         importlib.import_module(name)
