@@ -17,7 +17,7 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from tests.support import dovecot, forked_modules, synapse
+from tests.support import dovecot, forked_modules, new_databases, synapse
 
 _HERE = Path(__file__).parent
 
@@ -66,6 +66,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+new_databases.make_new_databases_once()
 forked_modules.fork_modules()
 # An error that is logged is shown plainly: rich takes a second to draw the values of each frame.
 _LOG_PROCESSORS = [

@@ -33,6 +33,7 @@ from typing import Any, NoReturn
 import tzlocal
 
 from assistant.cli.lazy import end_process
+from tests.support.new_databases import make_new_databases_once
 
 _ROOT = Path(__file__).parents[2]
 _MAIN_MODULE = "assistant.cli.main"
@@ -202,6 +203,7 @@ def _preload(module: str) -> None:
         from tests.crash.forked_mem0 import import_mem0
 
         import_mem0()
+    make_new_databases_once()
     names = (module, *_LATE.get(module, ())) if module else _PRELOADED
     for name in names:
         importlib.import_module(name)
