@@ -7,9 +7,12 @@ write now. The pages depend on nothing of the machine they are made on: no home,
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,12 @@ from assistant.core.notices import NoticeKind
 from assistant.models.errors import read_error_table
 from assistant.settings.home import Home
 from assistant.settings.settings import ENVIRONMENT_VARIABLES, describe_settings, load_settings
-from assistant.store.schema.migrations import character_migrations, script_migrations
+from assistant.store.schema.migrations import (
+    character_migrations,
+    memory_migrations,
+    script_migrations,
+    search_migrations,
+)
 from docs.man_pages import render_man_page
 from docs.system_packages import render_debian_changelog, render_debian_control, render_debian_rules, render_formula
 
@@ -185,6 +193,22 @@ Both files are SQLite, in WAL mode. Times are UTC, ISO-8601, of fixed width. The
 index from it."""
 
 
+def complete_schema(migrations: Migrations) -> str:
+    """The statements that make a new database as all migrations of a set leave it, one after the other."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrations.apply(Database(connection))
+        made = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").fetchall()
+        rows = [line.rstrip(";") for line in connection.iterdump() if line.startswith("INSERT INTO")]
+    # SQLite makes the table of its counters itself, `apply_migrations` the record of migrations.
+    own = ("CREATE TABLE sqlite_", _MIGRATION_RECORD)
+    statements = [line for line in (*(sql for (sql,) in made), *rows) if not any(name in line for name in own)]
+    head = f"-- Made by `make docs` from the migrations of {migrations.name}.db. Do not edit."
+    return "\n\n".join([head, ";\n\n".join(statements)])
+
+
+_MIGRATION_RECORD = Migrations.migrations_table
+
+
 def _tables(migrations: Migrations) -> Mapping[str, list[str]]:
     """The statements that make each table and its indexes, in the order of the migrations."""
     database = Database(memory=True)
@@ -287,6 +311,10 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "notices.md": notices,
     "man/assistant.1": lambda: render_man_page(assistant, "a personal assistant that keeps every message", "aihistory"),
     "man/aihistory.1": lambda: render_man_page(aihistory, "what was compacted, and what it said", "assistant"),
+    **{
+        f"../assistant/store/schema/complete/{migrations.name}.sql": partial(complete_schema, migrations)
+        for migrations in (script_migrations, character_migrations, memory_migrations, search_migrations)
+    },
     "../packaging/homebrew/nocturne.rb": render_formula,
     "../packaging/debian/control": render_debian_control,
     "../packaging/debian/rules": render_debian_rules,

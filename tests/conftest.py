@@ -18,6 +18,7 @@ import structlog
 from hypothesis import settings
 
 from tests.support import dovecot, forked_modules, new_databases, synapse
+from tests.support.longest_first import put_longest_first
 
 _HERE = Path(__file__).parent
 
@@ -47,12 +48,19 @@ os.environ["SSL_CERT_FILE"] = str(_HERE / "support" / "unused_ca.pem")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what `slow.toml` lists: `make test` leaves it to `make test-all`."""
+    """Marks what `slow.toml` lists: `make test` leaves it to `make test-all`. Workers begin with the longest."""
     table = tomllib.loads((_HERE / "slow.toml").read_text(encoding="utf-8"))
+    first: dict[str, list[pytest.Item]] = {}
     for item in items:
-        names = table.get(item.path.relative_to(_HERE).as_posix(), {}).get("tests", ())
-        if {"*", item.name, item.name.partition("[")[0]} & set(names):
+        module = item.path.relative_to(_HERE).as_posix()
+        lists, names = table.get(module, {}), {"*", item.name, item.name.partition("[")[0]}
+        if names & set(lists.get("tests", ())):
             item.add_marker(pytest.mark.slow)
+        if names & set(lists.get("first", ())):
+            first.setdefault(module, []).append(item)
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > 1:
+        items[:] = put_longest_first(items, first.values(), workers)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -66,7 +74,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-new_databases.copy_new_databases()
+new_databases.make_new_databases_once()
 forked_modules.fork_modules()
 # An error that is logged is shown plainly: rich takes a second to draw the values of each frame.
 _LOG_PROCESSORS = [

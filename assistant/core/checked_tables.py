@@ -12,11 +12,14 @@ from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
-import msgspec
-from msgspec import Meta, Struct
-
 from assistant.core.dataclass import dataclass
+from assistant.core.imports import hidden_modules
 from assistant.core.secret_text import SecretStr
+
+# It takes what is in `typing` where this is not installed.
+with hidden_modules("typing_extensions"):
+    import msgspec
+    from msgspec import Meta, Struct
 
 
 def whole(pattern: str) -> str:

@@ -55,7 +55,14 @@ def _by_library(cls: Any, slots: bool, kw_only: bool) -> Any:
 # What the standard library gives each class, by its options (slots, kw_only), and what it calls an ordinary field.
 _SAMPLES: dict[tuple[bool, bool], Any] = {
     (slots, kw_only): dataclasses.make_dataclass(
-        "Sample", ["field"], init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
+        "Sample",
+        ["field"],
+        namespace={"__doc__": "-"},  # as above
+        init=False,
+        repr=False,
+        eq=False,
+        slots=slots,
+        kw_only=kw_only,
     )
     for slots in (False, True)
     for kw_only in (False, True)

@@ -13,17 +13,17 @@ import importlib.util
 import json
 import os
 import re
+from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
-from tokenizers.models import BPE
 
 from assistant.core.errors import MemoryUnavailable, install_hint
 from assistant.mem0.codec import EmbedderSettings
+from assistant.mem0.subwords import read_tokenizer
 from assistant.mem0.vectors import Embedder, Vectors, embed_in_batches
 from assistant.store.rows import clean_text
 
@@ -45,9 +45,8 @@ _TOKENS_AT_ONCE = 8192
 _WORDS_KEPT, _LONGEST_KEPT = 8_192, 24
 # Vectors of tokens that are kept, 600 bytes each.
 _ROWS_KEPT = 2_048
-# Each word with the blanks before it; and what makes the tokenizer begin anew, or that it takes for a blank.
+# Each word with the blanks before it.
 _WORD = re.compile(r"(?<! ) ++[^ ]++(?: ++\Z)?")
-_WHOLE = re.compile(r"<s>|</s>|<unk>|\u2581")
 
 
 def no_meter(settings: EmbedderSettings) -> None:
@@ -84,7 +83,10 @@ class WordLlamaEmbedder:
     def __init__(self) -> None:
         folder = _package()
         self._table = TokenTable(folder / _WEIGHTS)
-        self._tokenizer = open_tokenizer(folder / _TOKENIZER)
+        try:
+            self._tokenizer = read_tokenizer(folder / _TOKENIZER)
+        except (OSError, ValueError, KeyError) as error:
+            raise _unreadable(str(error)) from error
         self._tokens_of: dict[str, bytes] = {}  # the latest words
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -106,17 +108,14 @@ class WordLlamaEmbedder:
 
     def _tokens(self, texts: Sequence[str]) -> list[NDArray[np.uint16]]:
         """Return the tokens of each text, word by word: no token reaches over a blank, so that these are the tokens of
-        the whole, and looking up a word takes a hundredth of the tokenizer's time."""
-        begun = [f" {text}" for text in texts]  # as the tokenizer does
-        words = [[text] if _WHOLE.search(text) else _WORD.findall(text) for text in begun]
+        the whole, and a word that was seen takes a hundredth of the time."""
+        words = [_WORD.findall(f" {text}") for text in texts]  # a text begins as a word does
         if len(self._tokens_of) > _WORDS_KEPT:
             self._tokens_of = {}
         kept = self._tokens_of  # other threads add to it
         tokens = {word: kept.get(word) for of_text in words for word in of_text}
         missing = [word for word, known in tokens.items() if known is None]
-        read = [word.removeprefix(" ") for word in missing]
-        encodings = self._tokenizer.encode_batch_fast(read, add_special_tokens=False) if missing else []
-        made = {word: np.array(one.ids, np.uint16).tobytes() for word, one in zip(missing, encodings, strict=True)}
+        made = {word: array("H", self._tokenizer.encode(word)).tobytes() for word in missing}
         kept.update((word, ids) for word, ids in made.items() if len(word) <= _LONGEST_KEPT)
         tokens |= made
         return [np.frombuffer(b"".join([tokens[word] or b"" for word in of_text]), np.uint16) for of_text in words]
@@ -128,29 +127,6 @@ class WordLlamaEmbedder:
             total += rows[places[start : start + _TOKENS_AT_ONCE]].astype(np.float32).sum(axis=0)
         mean: NDArray[np.float32] = total / np.float32(max(1, len(places)))
         return mean
-
-
-def open_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokenizer of a file, read in steps: the library's own way keeps the interpreter for 65 ms, in which
-    the event loop answers nobody. The longest step takes half of that."""
-    parts = json.loads(path.read_text(encoding="utf-8"))
-    model = parts["model"]
-    vocabulary, merges = model.pop("vocab"), model.pop("merges")
-    special = {token["content"]: token["id"] for token in parts["added_tokens"]}
-    tokenizer = Tokenizer.from_str(json.dumps({**parts, "model": {**model, "vocab": special, "merges": []}}))
-    # A merge is two tokens with a blank between. Their strings are those of the vocabulary: 60,000 more take memory.
-    shared = {token: token for token in vocabulary}
-    pairs: list[tuple[str, str]] = []
-    for index, merge in enumerate(merges):
-        first, _, second = merge.partition(" ")
-        pairs.append((shared[first], shared[second]))
-        merges[index] = ""
-    options = {name: model[name] for name in ("unk_token", "fuse_unk", "byte_fallback")}
-    # It treats a whole text as one word and would cache it: 4 KB per text, for the first 10,000.
-    tokenizer.model = BPE(vocabulary, pairs, cache_capacity=0, **options)
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
 
 
 def _package() -> Path:
@@ -210,7 +186,7 @@ class TokenTable:
 
 def _unreadable(why: str) -> MemoryUnavailable:
     return MemoryUnavailable(
-        f"WordLlama's weights cannot be read ({why}). The journal keeps everything; install wordllama again."
+        f"WordLlama's files cannot be read ({why}). The journal keeps everything; install wordllama again."
     )
 
 

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 from assistant.core.errors import HomeReplaced, StoreError, UsageError
 from assistant.store.files import (
-    create_private_file,
     file_identity,
     prepare_home,
     reader_mode,
@@ -31,6 +30,7 @@ from assistant.store.pragmas import CONNECTION, READER_CACHE, WRITER, WRITER_CAC
 from assistant.store.remembered import RememberedRows
 from assistant.store.replicated import change_checkpoint_mark, is_replicated
 from assistant.store.rows import clean_text, format_time, insert_sql, stored_row, update_sql
+from assistant.store.schema.creation import create_database
 from assistant.store.schema.library import Migrations, apply_migrations, migration_names
 from assistant.store.schema.versions import require_current_schema, require_known_schema
 from assistant.store.sqlite_errors import DATA_KEPT, explain_error, translated_errors, unreadable_rows_explained
@@ -59,7 +59,7 @@ class Database:
         """Open for reading and writing; create and migrate as needed, with a backup before migrating if `keep_copy`.
         Raises `HomeError`, `NewerSchema`, `StoreError`."""
         prepare_home(path.parent)
-        create_private_file(path)
+        create_database(path, migrations, now)
         database = cls.open_unmigrated(path)
         try:
             database._require_writable()

@@ -18,7 +18,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -96,6 +96,20 @@ def write_file(path: Path, data: bytes, mode: int = 0o600) -> None:
         sync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Create or replace a file in one step, durably: after a crash there is what was there before, or all of this.
+    Raises `OSError`."""
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        write_file(fresh, data)
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
 
 
 def find_files(folder: Path, pattern: str) -> list[Path]:

@@ -74,15 +74,15 @@ TOLD = {
 async def _compacted(told: str, answer: str, retold: str) -> AsyncIterator[tuple[LiveApp, BridgePeople, int]]:
     """A conversation that was compacted by a model, which retold the first message; and its number."""
     writer = ScriptedModel(summary_answer(f"{retold} {_KEPT}", memories=[retold]))
-    answers = (answer, *(f"Fine, number {number}. " + "rain " * 300 for number in range(40)))
+    answers = (answer, *(f"Fine, number {number}. " + "rain " * 900 for number in range(20)))
     with memory_backed_directory() as path:
         async with run_app(path / "home", *answers, writer=writer) as it:
             people = BridgePeople(it)
             await people.allow_everybody()
             accepted = await people.write(told, OWNER)
             assert accepted is not None
-            for number in range(29):
-                await people.write(f"I walked {number} times around the lake " + "and it rained " * 200, OWNER)
+            for number in range(10):
+                await people.write(f"I walked {number} times around the lake " + "and it rained " * 600, OWNER)
             assert "Compacted" in await people.command("/compact")
             [made] = it.app.stores.conversation.checkpoints(MAIN_SESSION)
             assert retold in made.summary

@@ -192,7 +192,7 @@ async def test_f05_a_request_that_cannot_fit_is_not_made(desk: SummariserSetup) 
 
 async def test_f05_what_the_provider_calls_too_long_is_halved_once_then_told_in_part(desk: SummariserSetup) -> None:
     desk.play(TOO_LONG_ERROR, TOO_LONG_ERROR, *[GOOD_ANSWER] * 20)
-    huge = alternating_messages(f"It begins so. {'long words ' * 60_000}", "I see.", first=900)
+    huge = alternating_messages(f"It begins so. {'long words ' * 30_000}", "I see.", first=900)
     found = await desk.summarise(summary_material((*long_conversation(30), *huge)))
     assert (found.tier, len(found.failures)) == ("partial", 2)
     assert "long words […" not in desk.request_texts[-1]

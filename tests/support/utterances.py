@@ -38,7 +38,7 @@ from assistant.core.jobs import Job, RRuleSpec
 from assistant.core.records import TodoItem
 from assistant.core.text import fold_text
 from assistant.models.offline.model import OfflineModel
-from tests.support.new_databases import copy_new_databases
+from tests.support.new_databases import make_new_databases_once
 from tests.support.running_app import LiveApp, run_app
 
 TABLES = Path(__file__).parents[1] / "data" / "utterances"
@@ -227,7 +227,7 @@ def _long_name(job: Job) -> str | None:
 
 
 if __name__ == "__main__":
-    copy_new_databases()
+    make_new_databases_once()
     for name in sys.argv[1:]:
         result = asyncio.run(play_table(Path(name)))
         print(f"{name}: {result.shares}; orders answered as noted: {len(result.noted)}")

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer
 
 from assistant.core.errors import MemoryUnavailable
 from assistant.mem0.codec import EmbedderSettings
-from assistant.mem0.embedders import TokenTable, WordLlamaEmbedder, open_embedder, open_tokenizer
+from assistant.mem0.embedders import TokenTable, WordLlamaEmbedder, open_embedder
 from assistant.mem0.remote_embedders import RemoteEmbedder
 from assistant.mem0.vectors import nearest_vectors, vector_to_bytes
 from tests.support.semantic_memory import EmbedderServer, run_embedder_server
@@ -31,7 +30,6 @@ TEXTS = [
     "'); DROP TABLE x; -- **md**",
     "  spaces  ",
     "word " * 1000,
-    "<s> begins <unk>anew</s> ",
     " \u2581is a blank   to it\n too \t",
 ]
 
@@ -50,19 +48,6 @@ def letters() -> Iterator[EmbedderServer]:
 # ------------------------------------------------------------------------------------------------------- WordLlama
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_a_tokenizer_read_in_steps_makes_the_tokens_of_the_whole_file(text: str) -> None:
-    spec = importlib.util.find_spec("wordllama")
-    assert spec is not None and spec.origin is not None
-    path = Path(spec.origin).parent / "tokenizers" / "l2_supercat_tokenizer_config.json"
-    whole, in_steps = Tokenizer.from_file(str(path)), open_tokenizer(path)
-    assert in_steps.get_vocab() == whole.get_vocab()
-    for special in (False, True):
-        assert in_steps.encode(text, add_special_tokens=special).tokens == (
-            whole.encode(text, add_special_tokens=special).tokens
-        )
-
-
 def test_vectors_are_those_of_the_package_itself(wordllama: WordLlamaEmbedder) -> None:
     package = pytest.importorskip("wordllama", reason="this release of wordllama cannot be imported here")
     spec = importlib.util.find_spec("wordllama")
@@ -74,6 +59,11 @@ def test_vectors_are_those_of_the_package_itself(wordllama: WordLlamaEmbedder) -
     # Longer than what is gathered at once; summed in another order.
     long = ["Every thing has its place, and that is not here. " * 3000]
     assert float(wordllama.embed(long)[0] @ theirs.embed(long, norm=True)[0]) > 0.99999
+
+
+def test_what_looks_like_a_control_token_is_a_word(wordllama: WordLlamaEmbedder) -> None:
+    assert wordllama.is_word("the") and not wordllama.is_word("<s>")
+    np.testing.assert_allclose(wordllama.embed(["<s> of </s>"]), wordllama.embed(["</s> of <s>"]), atol=1e-6)
 
 
 def test_its_name_tells_its_dimensions(wordllama: WordLlamaEmbedder) -> None:
@@ -138,7 +128,7 @@ def weights(header: object) -> bytes:
 def test_weights_that_are_damaged_are_told_of(data: bytes | None, tmp_path: Path) -> None:
     if data is not None:
         (tmp_path / "weights").write_bytes(data)
-    with pytest.raises(MemoryUnavailable, match=r"weights cannot be read .* The journal keeps everything"):
+    with pytest.raises(MemoryUnavailable, match=r"files cannot be read .* The journal keeps everything"):
         TokenTable(tmp_path / "weights")
 
 

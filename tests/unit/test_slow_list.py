@@ -18,7 +18,11 @@ def functions_named_test(module: str) -> set[str]:
 
 
 def test_every_name_is_a_test() -> None:
-    named = {(module, name.partition("[")[0]) for module, entry in TABLE.items() for name in entry["tests"]}
+    named = {
+        (module, name.partition("[")[0])
+        for module, entry in TABLE.items()
+        for name in (*entry["tests"], *entry.get("first", ()))
+    }
     assert {
         (module, name) for module, name in named if name != "*" and name not in functions_named_test(module)
     } == set()

@@ -31,11 +31,12 @@ from assistant.core.plain_files import read_own_file
 from assistant.core.text import pluralize
 from assistant.store.database import Database
 from assistant.store.derived import DERIVED_DATABASES
-from assistant.store.files import sync_directory, write_file
+from assistant.store.files import replace_file
 from assistant.store.home.closed_file import ClosedFile, fingerprint, read_mark, read_settled_mark
 from assistant.store.home.wal_loss import has_lost_commits
 from assistant.store.log.reader import LOG_NAME
 from assistant.store.rows import dump_json, parse_time
+from assistant.store.schema.creation import FIRST_MARK
 from assistant.store.schema.migrations import character_migrations, script_migrations
 from assistant.store.verify.salvage import find_damage
 
@@ -112,11 +113,8 @@ def read_inventory(home: Path) -> Inventory | None:
 def write_inventory(home: Path, inventory: Inventory) -> None:
     """Replace the inventory in one step, durably. Raises `StoreError`."""
     body = f"{dump_json(inventory)}\n".encode()
-    fresh = home / f"{INVENTORY_FILE}.new"
     try:
-        write_file(fresh, hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-        fresh.replace(home / INVENTORY_FILE)
-        sync_directory(home)
+        replace_file(home / INVENTORY_FILE, hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
     except OSError as error:
         raise StoreError(f"{home / INVENTORY_FILE} was not written: {error.strerror}.") from error
 
@@ -162,7 +160,7 @@ def check_stores(home: Path) -> StoreCheck:
     inventory: Inventory | None = None
     try:
         inventory = read_inventory(home)
-        if inventory is None and any(read_mark(home / name) for name in _COUNTED):
+        if inventory is None and any(read_mark(home / name) > FIRST_MARK for name in _COUNTED):
             remarks.append(f"{INVENTORY_FILE} was missing, so a loss before this start would not be noticed.")
     except CorruptStore:
         remarks.append(f"{INVENTORY_FILE} was damaged, so a loss before this start would not be noticed.")
@@ -298,6 +296,16 @@ def raise_mark(database: Database, mark: int) -> None:
         db.execute(f"PRAGMA user_version = {mark}")
 
 
+def _raise_mark(database: Database, recorded: int) -> int:
+    """Return the mark of a database that was changed since `recorded`. A new one has its first mark already: raising it
+    would make a start wait for the disk."""
+    mark = _mark(database)
+    if recorded or mark != FIRST_MARK:
+        mark = max(mark, recorded) + 1
+        raise_mark(database, mark)
+    return mark
+
+
 def _is_derived_changed(path: Path, entry: StoreEntry) -> bool:
     if path.is_dir():
         # The code that opens it says so.
@@ -315,7 +323,7 @@ class StoreRecorder:
         self._home = home
         self._databases = databases
         self._inventory = found.inventory
-        self._seen: tuple[int, ...] | None = None
+        self._seen: dict[Database, tuple[int, int]] = {}
 
     def record_opened(self, now: datetime) -> None:
         """Like `record`, but leave the write-ahead logs as they are: the last closing emptied them, and somebody waits
@@ -350,27 +358,24 @@ class StoreRecorder:
             try:
                 write_inventory(self._home, inventory)
             except StoreError:
-                self._seen = None
+                self._seen = {}
                 raise
 
     def _note(self, now: datetime, settle: Callable[[Database], bool]) -> Inventory | None:
         """Note what the stores hold, with higher marks; None if nothing changed. `settle` moves the write-ahead log
         into the file, and returns whether all of it is there."""
-        changes = tuple(int(database.value("SELECT total_changes()")) for database in self._databases)
+        changes = {database: database.version() for database in self._databases}
         if changes == self._seen:
             return None
-        known = self._inventory
-        if known is None and not any(map(_mark, self._databases)):
-            # A first start that is killed after the marks are raised must not look like a folder that lost this file.
-            write_inventory(self._home, Inventory(now, {}))
         entries = {}
-        for database in self._databases:
+        for database, version in changes.items():
             name = database.path.name
-            before = known.entry(name) if known is not None else StoreEntry()
-            mark = max(_mark(database), before.mark) + 1
-            raise_mark(database, mark)
+            before = self._inventory.entry(name) if self._inventory is not None else StoreEntry()
+            mark, held = before.mark, before.held
+            if version != self._seen.get(database):
+                mark, held = _raise_mark(database, before.mark), count_held(database)
             settled = mark if settle(database) else before.settled
-            entries[name] = StoreEntry(mark, count_held(database), settled=settled)
+            entries[name] = StoreEntry(mark, held, settled=settled)
         for name in DERIVED_DATABASES:
             if (self._home / name).exists():
                 entries[name] = StoreEntry()

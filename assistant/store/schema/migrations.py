@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from assistant.store.schema.library import MigratedDatabase, Migrations
-
-
-def run_statements(db: MigratedDatabase, name: str) -> None:
-    """Run a SQL file of this folder within the transaction of a migration, which `executescript` would commit."""
-    for statement in (Path(__file__).parent / name).read_text(encoding="utf-8").split(";\n"):
-        db.execute(statement)
-
+from assistant.store.schema.library import MigratedDatabase, Migrations, run_statements
 
 script_migrations = Migrations("script")
 
