@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from assistant.context.structure import turn_start
 from assistant.context.tokens import TokenCounter
-from assistant.core.messages import Message, Usage
+from assistant.core.messages import Message, Usage, find_summaries
 from assistant.core.model_api import ModelRequest, PromptPart, PromptParts
 from assistant.core.records import ContextView
 
@@ -23,7 +23,9 @@ def measure_view_parts(view: ContextView, tools: int, frame: int, volatile: int,
     """Return the parts of a turn's request in order, in uncorrected tokens: `tools` and `frame` (which includes them)
     as measured, `volatile` for the recalled block."""
     sizes = [size[0] for size in view.sizes] or [counter.count_message(row) for row in view.messages]
-    summary = sum(size for row, size in zip(view.messages, sizes, strict=True) if row.metadata and row.is_summary)
+    summary = 0
+    if find_summaries(view.messages):
+        summary = sum(size for row, size in zip(view.messages, sizes, strict=True) if row.is_summary)
     opener = turn_start(view.messages)
     opener = len(view.messages) if opener < 0 else opener
     history = sum(sizes[:opener]) - summary

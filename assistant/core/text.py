@@ -83,8 +83,8 @@ async def beside_loop(length: int, work: Callable[P, T], *arguments: P.args, **n
     return work(*arguments, **named)
 
 
-# Their request is made in some milliseconds.
-_MANY_MESSAGES = 400
+# Their request is made in some milliseconds; a thread has to be waited for twice, which takes one where others work.
+_MANY_MESSAGES = 1_000
 
 
 async def beside_loop_if_many(messages: Sized, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:

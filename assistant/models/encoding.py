@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
 
 from assistant.core.messages import Media
 from assistant.core.model_api import (
@@ -21,9 +22,6 @@ from assistant.core.model_api import (
 )
 from assistant.core.quoting import replace_unsendable, replace_unsendable_in_json
 from assistant.core.text import lazy_regex, parse_json
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 CHARS_PER_TOKEN = 4
 MAX_ID_LENGTH = 40
@@ -43,14 +41,7 @@ class MalformedProviderData(ValueError):
 
 def encode_body(body: Mapping[str, Any]) -> bytes:
     """A request as JSON. The SDKs would copy each part of it first, and all of a view goes out with each call."""
-    return _body_adapter().dump_json(body)
-
-
-@cache
-def _body_adapter() -> TypeAdapter[Mapping[str, Any]]:
-    from pydantic import TypeAdapter  # offline mode writes no requests
-
-    return TypeAdapter(Mapping[str, Any])
+    return msgspec.json.encode(body)
 
 
 def require_object(value: object) -> Mapping[str, Any]:

@@ -31,6 +31,8 @@ _FORGOTTEN_AFTER = timedelta(days=14)
 _PAUSE_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 5.0
 # Views loaded and runs started at one wake-up.
 _MOST_WORK = 8
+# Messages indexed in one step, of some 10 ms.
+_INDEXED_AT_ONCE = 4
 
 
 class BackgroundCompaction:
@@ -46,9 +48,10 @@ class BackgroundCompaction:
         running: RunningTurns,
         budget: SleepBudget,
         clock: Callable[[], datetime],
-        index_messages: Callable[[], int],
+        index_messages: Callable[[int], int],
     ) -> None:
-        """`index_messages` indexes some of the messages that search does not know yet, and returns how many."""
+        """`index_messages` indexes at most so many of the messages that search does not know yet, and returns how
+        many."""
         self._conversation = conversation
         self._compaction = compaction
         self._economy = economy
@@ -193,5 +196,10 @@ class BackgroundCompaction:
         """What left the view is searched for in the next turn, which would have to index it first. The upkeep tells of
         an index that cannot be written."""
         with suppress(StoreError):
-            while await asyncio.to_thread(self._index_messages):
+            while await asyncio.to_thread(self._index_few):
                 await self._running.wait_until_quiet()
+
+    def _index_few(self) -> int:
+        """Index so few messages that a turn which begins meanwhile is hardly slowed down."""
+        self._running.let_turns_pass()
+        return self._index_messages(_INDEXED_AT_ONCE)

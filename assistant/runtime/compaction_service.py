@@ -126,6 +126,10 @@ class CompactionService:
         """Return whether the session is being compacted now."""
         return self._compactor.is_compacting(session)
 
+    def is_preparing(self, session: str) -> bool:
+        """Return whether a summary of the session is being made in the background."""
+        return self._compactor.is_preparing(session)
+
     # ------------------------------------------------------------------------------------------------------- in advance
 
     async def prepare_room(

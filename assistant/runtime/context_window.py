@@ -29,6 +29,8 @@ from sleep.compaction.values import CachedPrompt, CompactionLimits
 # Safety margin: a summary takes some seconds of the cache lifetime.
 _CACHE_MARGIN = timedelta(seconds=30)
 _SESSIONS_KEPT = 256
+# A context that is less full than this is sent as it is while its summary is being made, as nobody waits for one.
+_SENDABLE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +247,8 @@ class ContextWindow:
         self._models[session] = model
         if not self._meter.compaction_settings.auto:
             return ""
-        if self._meter.pressure(view, terms).ratio >= terms.threshold:
-            return "model" if switched else "emergency"
+        ratio = self._meter.pressure(view, terms).ratio
+        if ratio >= terms.threshold:
+            is_sendable = ratio < _SENDABLE and self._compaction.is_preparing(session)
+            return "model" if switched else "" if is_sendable else "emergency"
         return "messages" if self._meter.has_too_many_messages(view) else ""

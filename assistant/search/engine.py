@@ -171,11 +171,14 @@ class SearchEngine:
         centred = vector - self.index.mean
         return centred / max(float(np.linalg.norm(centred)), 1e-6)
 
-    def source_count(self, word: str) -> int:
-        """Return how many sources have a word in any form, or have a speaker of that name."""
+    def source_counts(self, words: Sequence[str]) -> list[int]:
+        """Return of each word how many sources have it in any form, or have a speaker of that name."""
+        stems = self._stems(words)
+        return [self._source_count(word, stems[word].split()) for word in words]
+
+    def _source_count(self, word: str, stems: Sequence[str]) -> int:
         if len(word) == 1 and is_spaceless(word):
             return sum(self.index.source_count_of(stem) for stem in self.index.stems_starting_with(word))
-        stems = self._stems([word])[word].split()
         return max(self._count_said_by(stems), *map(self.index.source_count_of, stems), 0)
 
     def _count_said_by(self, stems: Sequence[str]) -> int:

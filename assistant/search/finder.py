@@ -98,16 +98,14 @@ class SourceFinder:
 
     def frequencies(self, words: Sequence[str]) -> tuple[list[int], int]:
         """Return how many sources have each word in any form, and the number of sources."""
-        return self._with_engine(
-            lambda engine: ([engine.source_count(word) for word in words], engine.index.source_count)
-        )
+        return self._with_engine(lambda engine: (engine.source_counts(words), engine.index.source_count))
 
-    def index_next_batch(self) -> int:
-        """Index some of the new texts; return the number of records, 0 when done: then the index is ready for a
+    def index_next_batch(self, most: int = _BATCH_RECORDS) -> int:
+        """Index `most` of the new texts; return the number of records, 0 when done: then the index is ready for a
         question. Raises `StoreError`."""
 
         def take_in(engine: SearchEngine) -> int:
-            taken = self._take_in(engine.index, self._source.streams_behind(engine.index.read_to), _BATCH_RECORDS)
+            taken = self._take_in(engine.index, self._source.streams_behind(engine.index.read_to), most)
             if not taken:
                 engine.index.prepare()
             return taken
@@ -190,7 +188,8 @@ class SourceFinder:
         taken = characters = 0
         for stream in streams:
             while max_records is None or taken < max_records:
-                records = self._source.records_after(stream, index.read_to.get(stream, 0), limit=_BATCH_RECORDS)
+                few = _BATCH_RECORDS if max_records is None else min(_BATCH_RECORDS, max_records - taken)
+                records = self._source.records_after(stream, index.read_to.get(stream, 0), limit=few)
                 if not records:
                     break
                 for piece in _pieces(records):

@@ -172,9 +172,9 @@ def _is_alike(word: str, own: str, other: str, sound: str) -> bool:
     """`own` and `sound`: how they sound."""
     if own == sound:
         return len(own) >= _SHORTEST_SOUND
-    if min(len(word), len(other)) < _SHORTEST_SLIP or _has_other_vowel(word, other):
+    if min(len(word), len(other)) < _SHORTEST_SLIP:
         return False
-    return _is_one_edit(word, other) or _is_one_edit(own, sound)
+    return (_is_one_edit(word, other) or _is_one_edit(own, sound)) and not _has_other_vowel(word, other)
 
 
 def is_one_slip(one: str, other: str) -> bool:

@@ -117,6 +117,10 @@ class Compactor:
             finally:
                 self._overtakable.discard(session)
 
+    def is_preparing(self, session: str) -> bool:
+        """Return whether a summary is being made in the background, which a turn may overtake."""
+        return session in self._overtakable
+
     def has_prepared(self, session: str) -> bool:
         """Return whether a prepared compaction is valid for the current view."""
         prepared = self._prepared.get(session)

@@ -200,7 +200,7 @@ _END = 1_000
 _SHORTEST = 4
 _SAID_AT_ONCE = load_pattern("requests", "said_at_once")
 _ORDER = load_pattern("requests", "order")
-_ORDER_CJK = load_pattern("requests", "order_cjk")
+_ORDER_CJK = load_pattern("requests", "order_cjk", indexed=False)
 _ORDER_CYRILLIC = lazy_regex(r"(?:пожалуйста[ ,]+)?(?:напомни|не забудь|закажи|купи|напиши|отправь|надо |нужно )", re.I)
 _KINDLY = load_pattern("requests", "kindly")
 

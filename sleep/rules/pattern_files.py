@@ -70,14 +70,15 @@ class Classifier:
 class _NamedPattern:
     """A named `re.Pattern`, loaded at first use. One that is asked often is looked up in the index of words first."""
 
-    def __init__(self, file: str, name: str) -> None:
+    def __init__(self, file: str, name: str, *, indexed: bool) -> None:
         self._file, self._name = file, name
         self._asked = 0
+        self._indexed_methods = _INDEXED_METHODS if indexed else ()
 
     def __getattr__(self, attribute: str) -> Any:
         pattern = read_patterns(self._file)[self._name]
         value = getattr(pattern, attribute)
-        if attribute in _INDEXED_METHODS:
+        if attribute in self._indexed_methods:
             self._asked += 1
             if self._asked < _ASKED_OFTEN:
                 return value
@@ -87,9 +88,10 @@ class _NamedPattern:
         return value
 
 
-def load_pattern(file: str, name: str) -> re.Pattern[str]:
-    """Return the pattern `name` of `<file>.toml`; raises KeyError at first use if it does not exist."""
-    return cast(re.Pattern[str], _NamedPattern(file, name))
+def load_pattern(file: str, name: str, *, indexed: bool = True) -> re.Pattern[str]:
+    """Return the pattern `name` of `<file>.toml`; raises KeyError at first use if it does not exist. Without `indexed`
+    it never looks at the words of a text first, which takes longer than to search a whole message once."""
+    return cast(re.Pattern[str], _NamedPattern(file, name, indexed=indexed))
 
 
 @cache

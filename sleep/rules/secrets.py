@@ -16,52 +16,55 @@ from typing import NamedTuple
 from assistant.core.text import find_in_windows
 from sleep.rules.pattern_files import load_pattern, read_alternatives, read_words
 
-_KNOWN_FORM = load_pattern("secrets", "known_form")
-_PASSWORD_WORD = load_pattern("secrets", "password_word")
-_PASSWORD_WORDS = load_pattern("secrets", "password_words")
-_CODE_WORDS = load_pattern("secrets", "code_words")
-_PIN_FROM = load_pattern("secrets", "pin_from")
-_CODE = load_pattern("secrets", "code_is")
-_CODE_TOO = load_pattern("secrets", "code_too")
-_CODE_CHANGED = load_pattern("secrets", "code_changed")
-_CARD = load_pattern("secrets", "card")
+_KNOWN_FORM = load_pattern("secrets", "known_form", indexed=False)
+_PASSWORD_WORD = load_pattern("secrets", "password_word", indexed=False)
+_PASSWORD_WORDS = load_pattern("secrets", "password_words", indexed=False)
+_CODE_WORDS = load_pattern("secrets", "code_words", indexed=False)
+_PIN_FROM = load_pattern("secrets", "pin_from", indexed=False)
+_CODE = load_pattern("secrets", "code_is", indexed=False)
+_CODE_TOO = load_pattern("secrets", "code_too", indexed=False)
+_CODE_CHANGED = load_pattern("secrets", "code_changed", indexed=False)
+_CARD = load_pattern("secrets", "card", indexed=False)
 # Kind of secret, pattern, and the key of the words in `needed` of secrets.toml without which the pattern cannot match.
 _PATTERNS = (
     ("key", _KNOWN_FORM, "known_form"),
-    ("password", load_pattern("secrets", "password_is"), "password"),
-    ("password", load_pattern("secrets", "password_quoted"), "password"),
-    ("password", load_pattern("secrets", "password_changed"), "password"),
-    ("password", load_pattern("secrets", "password_from"), "password"),
-    ("password", load_pattern("secrets", "password_then"), "password"),
-    ("password", load_pattern("secrets", "password_mixed"), "password"),
+    ("password", load_pattern("secrets", "password_is", indexed=False), "password"),
+    ("password", load_pattern("secrets", "password_quoted", indexed=False), "password"),
+    ("password", load_pattern("secrets", "password_changed", indexed=False), "password"),
+    ("password", load_pattern("secrets", "password_from", indexed=False), "password"),
+    ("password", load_pattern("secrets", "password_then", indexed=False), "password"),
+    ("password", load_pattern("secrets", "password_mixed", indexed=False), "password"),
     ("password", _PASSWORD_WORD, "password"),
     ("password", _PASSWORD_WORDS, "password"),
     ("password", _CODE_WORDS, "code_word"),
-    ("password", load_pattern("secrets", "phrase_is"), "phrase"),
-    ("password", load_pattern("secrets", "said_first"), "named"),
-    ("key", load_pattern("secrets", "key_is"), "key"),
-    ("key", load_pattern("secrets", "named_key_is"), "key"),
-    ("PIN", load_pattern("secrets", "pin_is"), "pin"),
+    ("password", load_pattern("secrets", "phrase_is", indexed=False), "phrase"),
+    ("password", load_pattern("secrets", "said_first", indexed=False), "named"),
+    ("key", load_pattern("secrets", "key_is", indexed=False), "key"),
+    ("key", load_pattern("secrets", "named_key_is", indexed=False), "key"),
+    ("PIN", load_pattern("secrets", "pin_is", indexed=False), "pin"),
     ("PIN", _PIN_FROM, "code"),
-    ("PIN", load_pattern("secrets", "pin_then"), "code"),
-    ("PIN", load_pattern("secrets", "unlocked_with"), "unlock"),
+    ("PIN", load_pattern("secrets", "pin_then", indexed=False), "code"),
+    ("PIN", load_pattern("secrets", "unlocked_with", indexed=False), "unlock"),
     ("PIN", _CODE, "code"),
     ("PIN", _CODE_TOO, "code"),
     ("PIN", _CODE_CHANGED, "code"),
-    ("PIN", load_pattern("secrets", "code_named"), "code"),
-    ("PIN", load_pattern("secrets", "combination_turns"), "code"),
-    ("password", load_pattern("secrets", "clave_is"), "clave"),
+    ("PIN", load_pattern("secrets", "code_named", indexed=False), "code"),
+    ("PIN", load_pattern("secrets", "combination_turns", indexed=False), "code"),
+    ("password", load_pattern("secrets", "clave_is", indexed=False), "clave"),
     ("card number", _CARD, ""),
 )
 _NEEDED = frozenset(needed for _, _, needed in _PATTERNS if needed)
 # Words that several patterns need and that are rarer than common ones like "pass".
-_NAMES = {"password": load_pattern("secrets", "names_password"), "code": load_pattern("secrets", "names_code")}
+_NAMES = {
+    "password": load_pattern("secrets", "names_password", indexed=False),
+    "code": load_pattern("secrets", "names_code", indexed=False),
+}
 # Number of texts without secrets to remember, by hash: each compaction checks all messages again.
 _CLEAN_KEPT = 10_000
 _clean: set[int] = set()
-_CARD_WORD = load_pattern("secrets", "card_word")
-_HARMLESS_CODE = load_pattern("secrets", "harmless_code")
-_ASKED_FOR = load_pattern("secrets", "asked_for")
+_CARD_WORD = load_pattern("secrets", "card_word", indexed=False)
+_HARMLESS_CODE = load_pattern("secrets", "harmless_code", indexed=False)
+_ASKED_FOR = load_pattern("secrets", "asked_for", indexed=False)
 _BEFORE_CODE = 16
 _CARD_DIGITS = 16
 _CARDS_BEGIN = "23456"

@@ -66,9 +66,9 @@ def _substitute_shorthand() -> Callable[..., str]:
 
 BLANKED_CHARACTER = "·"
 _ASIDE = lazy_regex(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|^(?: {4}|\t)[^\n]*$|^[ \t]*>[^\n]*$", re.DOTALL | re.MULTILINE)
-_WITHIN = load_pattern("sentences", "within")
+_WITHIN = load_pattern("sentences", "within", indexed=False)
 _BREAK = lazy_regex(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])[」』”]*|\n\s*")
-_ABBREVIATION = load_pattern("sentences", "abbreviation")
+_ABBREVIATION = load_pattern("sentences", "abbreviation", indexed=False)
 _NUMBER = lazy_regex(r"(?:\bn[or]|\b\d{1,2})\.$", re.IGNORECASE)
 _GOES_ON = lazy_regex(
     r"\d|(?-i:bis|und|ode)|(?:jan|feb|m[aä]r|apr|ma[ijy]|jun|jul|aug|sep|o[kc]t|nov|de[csz])", re.IGNORECASE

@@ -18,6 +18,7 @@ from tests.support.compaction_app import (
     SUMMARY_ANSWER,
     app_with_long_messages,
     checkpoints_in,
+    context_pressure,
     summary_writer,
 )
 from tests.support.running_app import LiveApp
@@ -100,6 +101,29 @@ async def test_undo_brings_back_what_left_whether_or_not_the_summary_followed(tm
         await it.app.commands.run(f"/compact --undo {number}", "main")
         assert not checkpoints_in(it)
         assert sum(row.role == "user" for row in it.app.stores.conversation.load_view("main").messages) == 14
+
+
+async def test_what_can_still_be_sent_is_sent_while_its_summary_is_being_made(tmp_path: Path) -> None:
+    by = summary_writer()
+    async with app_with_long_messages(tmp_path, 12, by=by, **SMALL) as it:
+        await settle(it)
+        by.gate = asyncio.Event()
+        by.called.clear()
+        settling: list[asyncio.Task[object]] = []
+        while context_pressure(it) < it.app.contexts.meter.context_settings.emergency_threshold:
+            await it.say(LONG_MESSAGE)
+            await it.wait_answered()
+            settling += [asyncio.create_task(settle(it)), asyncio.create_task(by.called.wait())]
+            await asyncio.wait(settling[-2:], return_when=asyncio.FIRST_COMPLETED)
+        assert by.called.is_set() and not checkpoints_in(it)
+        await it.say("And now?")
+        await it.wait_answered()
+        assert not checkpoints_in(it)
+        by.gate.set()
+        await asyncio.gather(*settling)
+        await it.say("And then?")
+        await it.wait_answered()
+        assert {(one.tier, one.trigger) for one in checkpoints_in(it)} == {("full", "emergency")}
 
 
 @pytest.mark.parametrize("overtaken_by", ["an undo", "a forget"])

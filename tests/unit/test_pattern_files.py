@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import BuiltinMethodType
 
 import pytest
 
@@ -34,6 +35,14 @@ def test_every_pattern_of_the_files_compiles(file: str) -> None:
     assert all(pattern.groups >= 0 for pattern in patterns.values())
 
 
+def test_a_pattern_for_whole_messages_never_looks_at_their_words_first(own_files: Path) -> None:
+    (own_files / "own.toml").write_text("[patterns]\nwhen = 'noon'\n")
+    quick, plain = load_pattern("own", "when"), load_pattern("own", "when", indexed=False)
+    for _ in range(200):
+        assert quick.search("See you at noon") and plain.search("See you at noon")
+    assert [isinstance(pattern.search, BuiltinMethodType) for pattern in (quick, plain)] == [False, True]
+
+
 def test_every_sign_compiles_and_weighs_something_on_its_side() -> None:
     rules = read_classifier()
     assert all(sign.pattern.groups == 0 and rules.weights[sign.name] for sign in rules.signs)
@@ -43,7 +52,7 @@ def test_every_pattern_that_the_rules_name_is_in_its_file() -> None:
     named = [
         match
         for path in DATA_FILES.parents[1].glob("*/*.py")
-        for match in re.findall(r'load_pattern\("(\w+)", "(\w+)"\)', path.read_text(encoding="utf-8"))
+        for match in re.findall(r'load_pattern\("(\w+)", "(\w+)"[,)]', path.read_text(encoding="utf-8"))
     ]
     assert len(named) > 50
     assert set(named) == {(file, name) for file in PATTERN_FILES for name in read_patterns(file)}

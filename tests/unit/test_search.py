@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
@@ -82,6 +82,26 @@ def test_a_search_answers_without_what_takes_much_longer_than_a_second_to_index(
     assert finder.index_next_batch() == 1
     assert history.search("flies", OWNER)[0].message_id == second
     history.close()
+
+
+def test_few_messages_are_indexed_at_once_beside_turns(room: SearchHome) -> None:
+    room.say(*[f"The zeppelin has number {number}." for number in range(5)])
+    assert [room.finder.index_next_batch(2) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_of_all_words_of_a_message_the_stems_are_made_together(room: SearchHome) -> None:
+    room.say("The zeppelins fly north, and zeppelins are late.", "A zeppelin.", "The north.")
+    room.search("zeppelin")
+    engine = room.finder._opened()
+    stems, asked = engine._stems, list[list[str]]()
+
+    def counted(words: Iterable[str]) -> dict[str, str]:
+        asked.append([*words])
+        return stems(asked[-1])
+
+    engine._stems = counted
+    assert room.finder.frequencies(["zeppelin", "northern", "north", "owl"]) == ([2, 0, 2, 0], 3)
+    assert len(asked) == 1
 
 
 def test_a_program_that_stops_indexes_nothing_more(room: SearchHome) -> None:

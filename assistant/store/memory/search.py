@@ -135,6 +135,8 @@ class StoredMemorySearch:
         with self._lock:
             newest, last = self._newest(scope, as_of)
             hits = find(question, SearchFilter(scope, (JOURNAL_ENTRY_ROLE,), last=last), limit=many)
+            if not hits:
+                return []
             query = prepare_query(self._finder, words)
             recalled = [
                 replace(hit, score=hit.score - _penalty(hit.memory, newest))
