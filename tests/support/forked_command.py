@@ -215,12 +215,12 @@ def _read_once() -> None:
     from assistant.wire.app import build_app
     from assistant.wire.search import builtin_embedder
     from sleep.rules.classifier import find_signs
-    from sleep.rules.pattern_files import _NamedPattern
+    from sleep.rules.pattern_files import _CountedPattern
 
     find_signs("")
     parse_message("Remind me tomorrow at 9 to call Anna.")
     for one in gc.get_objects():
-        if isinstance(one, _NamedPattern | _LazyPattern):
+        if isinstance(one, _CountedPattern | _LazyPattern):
             assert one.match
     builtin_embedder()
     with tempfile.TemporaryDirectory() as folder:
