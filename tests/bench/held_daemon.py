@@ -1,9 +1,12 @@
-"""`python -m tests.bench.held_daemon FILE`: the daemon as it is installed, in the foreground, that writes each callback
-which held its loop for a while into FILE, a line of JSON each."""
+"""`python -m tests.bench.held_daemon HOLDS STACKS`: the daemon as it is installed, in the foreground, that writes each
+callback which held its loop for a while into HOLDS, a line of JSON each; and with each SIGUSR2 into STACKS where each
+of its threads is, which needs no interpreter."""
 
 from __future__ import annotations
 
+import faulthandler
 import json
+import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -12,8 +15,9 @@ from assistant.cli.main import main as run_program
 from tests.support.loop_holds import Hold, LoopHolds
 
 
-def main(path: Path) -> None:
-    with path.open("w", buffering=1) as file:
+def main(holds: Path, stacks: Path) -> None:
+    with holds.open("w", buffering=1) as file, stacks.open("w") as seen:
+        faulthandler.register(signal.SIGUSR2, seen)
 
         def told(hold: Hold) -> None:
             file.write(json.dumps(asdict(hold)) + "\n")
@@ -24,4 +28,4 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import itertools
 import json
 import math
 import multiprocessing
@@ -41,6 +42,11 @@ from tests.support.web_api import free_port, make_certificate
 MOST_HOLD, MOST_HEALTH = 0.05, 0.1
 BYTES = 1_000_000
 _ASK_SECONDS = 0.02
+# An answer that is not there after so long is looked into, again and again.
+_LATE_SECONDS, _LOOK_AGAIN_SECONDS = 0.05, 0.025
+_HOLDS, _HEALTH, _STACKS, _LOOKS = "holds.jsonl", "health.txt", "stacks.txt", "looks.txt"
+_FRAME = re.compile(r'  File ".*?([^/]+/[^/]+)", line (\d+) in (.*)')
+_IDLE = ("threading.py", "thread.py", "selectors.py", "loop_holds.py")
 _STAGE_SECONDS = 120.0
 
 
@@ -61,14 +67,15 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 @dataclass(frozen=True, slots=True)
 class HealthAsked:
     """One question for the health: when, by `time.monotonic`, how long the answer took, and how long of it the daemon's
-    loop could have run, had this machine had a processor for it, how long it did run, and how long all threads of the
-    daemon together."""
+    loop could have run, had this machine had a processor for it, how long it did run, how long all threads of the
+    daemon together, and by how much the asker itself woke too late before it."""
 
     at: float
     seconds: float
     starved: float
     worked: float
     busy: float
+    overslept: float
 
     @property
     def own(self) -> float:
@@ -84,9 +91,11 @@ class HealthAsked:
 
 
 class HeldDaemon:
-    def __init__(self, home: Path, holds: Path, health: Path, port: int, tls: ssl.SSLContext | None) -> None:
-        """`tls`: how to connect to the port; None: unencrypted."""
-        self.home, self._holds, self._health, self.port, self.tls = home, holds, health, port, tls
+    def __init__(self, home: Path, folder: Path, port: int, tls: ssl.SSLContext | None) -> None:
+        """`folder` has what is noted; `tls`: how to connect to the port; None: unencrypted."""
+        self.home, self.port, self.tls = home, port, tls
+        self._holds, self._health = folder / _HOLDS, folder / _HEALTH
+        self._stacks, self._looks = folder / _STACKS, folder / _LOOKS
         self.rows: list[Row] = []
 
     def holds_between(self, began: float, ended: float) -> list[Hold]:
@@ -113,6 +122,17 @@ class HeldDaemon:
     def asked_between(self, began: float, ended: float) -> list[HealthAsked]:
         lines = (HealthAsked(*map(float, line.split())) for line in self._health.read_text().splitlines())
         return [asked for asked in lines if began <= asked.at + asked.seconds and asked.at <= ended]
+
+    def stacks_between(self, began: float, ended: float) -> list[str]:
+        """Where the threads were that did not wait, each time that an answer was looked into."""
+        looks = [line.split() for line in self._looks.read_text().splitlines()] if self._looks.exists() else []
+        starts = [(float(at), int(size)) for at, size in looks] + [(math.inf, self._stacks.stat().st_size)]
+        seen = self._stacks.read_bytes()
+        return [
+            f"{1e3 * (at - began):.0f} ms: {_busy_threads(seen[start:end].decode())}"
+            for (at, start), (_, end) in itertools.pairwise(starts)
+            if began <= at <= ended
+        ]
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -147,7 +167,7 @@ def held_daemon(folder: Path, model_url: str, *, encrypted: bool = False, **sett
         certificate, key = make_certificate(folder, "test.example")
         settings |= {"ASSISTANT_WEB__CERTIFICATE": str(certificate), "ASSISTANT_WEB__CERTIFICATE_KEY": str(key)}
         tls = ssl.create_default_context(cafile=certificate)
-    found = HeldDaemon(home, folder / "holds.jsonl", folder / "health.txt", port, tls)
+    found = HeldDaemon(home, folder, port, tls)
     environment = {
         "ASSISTANT_HOME": str(home),
         "ASSISTANT_MODEL__PROVIDER": "openai",
@@ -163,7 +183,7 @@ def held_daemon(folder: Path, model_url: str, *, encrypted: bool = False, **sett
     home.mkdir(exist_ok=True)
     with (folder / "daemon.log").open("wb") as log:
         daemon = subprocess.Popen(
-            [sys.executable, "-m", "tests.bench.held_daemon", str(folder / "holds.jsonl")],
+            [sys.executable, "-m", "tests.bench.held_daemon", str(folder / _HOLDS), str(folder / _STACKS)],
             cwd=CHECKOUT,
             env={**os.environ, **environment},
             stdout=log,
@@ -171,7 +191,7 @@ def held_daemon(folder: Path, model_url: str, *, encrypted: bool = False, **sett
             start_new_session=True,
         )
     asker = multiprocessing.get_context("fork").Process(
-        target=_ask_health, args=(port, tls, daemon.pid, folder / "health.txt"), daemon=True
+        target=_ask_health, args=(port, tls, daemon.pid, folder), daemon=True
     )
     asker.start()
     try:
@@ -192,15 +212,32 @@ def _connect(port: int, tls: ssl.SSLContext | None) -> http.client.HTTPConnectio
     return http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=tls, source_address=("127.0.0.2", 0))
 
 
-def _ask_health(port: int, tls: ssl.SSLContext | None, process: int, path: Path) -> None:
+def _busy_threads(dump: str) -> str:
+    """The innermost functions of each thread in a dump of faulthandler."""
+    threads = [_FRAME.findall(thread) for thread in dump.split("hread 0x")]
+    places = [[f"{file}:{line} {function}" for file, line, function in frames[:8]] for frames in threads]
+    busy = [" < ".join(frames) for frames in places if frames and not frames[0].split(":")[0].endswith(_IDLE)]
+    return " | ".join(busy) or "all wait"
+
+
+def _ask_health(port: int, tls: ssl.SSLContext | None, process: int, folder: Path) -> None:
     # What is measured is the daemon: who asks is woken before it. Where processors are shared out by sessions, it has a
     # share of its own, and elsewhere it may be ordered.
     with contextlib.suppress(OSError):
         os.setsid()
         os.nice(-10)
-    answered = False
-    with path.open("w", buffering=1) as file:
-        while True:
+    answered, overslept = False, 0.0
+    with (folder / _HEALTH).open("w", buffering=1) as file, (folder / _LOOKS).open("w", buffering=1) as looks:
+
+        def look(*_: object) -> None:
+            if answered:
+                looks.write(f"{time.monotonic()} {(folder / _STACKS).stat().st_size}\n")
+                os.kill(process, signal.SIGUSR2)
+
+        signal.signal(signal.SIGALRM, look)
+        # Whoever began it may be killed.
+        parent = os.getppid()
+        while os.getppid() == parent:
             asked = sent = time.monotonic()
             busy, (worked, starved) = _processor_seconds(process), _scheduled(process)
             try:
@@ -209,6 +246,7 @@ def _ask_health(port: int, tls: ssl.SSLContext | None, process: int, path: Path)
                     connection.request("GET", "/healthz")
                 # What the daemon did before it was asked is not what the answer waited for.
                 sent, busy, (worked, starved) = time.monotonic(), _processor_seconds(process), _scheduled(process)
+                signal.setitimer(signal.ITIMER_REAL, _LATE_SECONDS, _LOOK_AGAIN_SECONDS)
                 if tls is not None:
                     # The daemon has its part in each step of the handshake.
                     connection.request("GET", "/healthz")
@@ -217,11 +255,16 @@ def _ask_health(port: int, tls: ssl.SSLContext | None, process: int, path: Path)
                 answered, took = True, time.monotonic() - sent
             except (OSError, http.client.HTTPException):
                 took = math.inf
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
             if answered:
                 worked_after, starved_after = _scheduled(process)
                 busy = _processor_seconds(process) - busy
-                file.write(f"{sent} {took} {starved_after - starved} {worked_after - worked} {busy}\n")
-            time.sleep(max(0.0, asked + _ASK_SECONDS - time.monotonic()))
+                file.write(f"{sent} {took} {starved_after - starved} {worked_after - worked} {busy} {overslept}\n")
+            now = time.monotonic()
+            pause = max(0.0, asked + _ASK_SECONDS - now)
+            time.sleep(pause)
+            overslept = time.monotonic() - now - pause
 
 
 def _processor_seconds(process: int) -> float:
