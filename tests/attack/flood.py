@@ -119,7 +119,7 @@ async def _during(name: str, daemon: HeldDaemon, flood: _Flood, sizes: FloodSize
     for one in sorted(asked, key=lambda one: -one.processor)[:_LOOKED_INTO]:
         for stacks in daemon.stacks_between(one.at, one.at + one.seconds):
             print(f"      {1e3 * one.processor:.0f} ms, after {stacks}", file=sys.stderr)
-    for hold in sorted(holds, key=lambda hold: -hold.processor_seconds)[:4]:
+    for hold in sorted(holds, key=lambda hold: -hold.own)[:_LOOKED_INTO]:
         print(f"      {hold}", file=sys.stderr)
     if processor > MOST_HEALTH:
         problems.append(f"the health took {1e3 * processor:.0f} ms of processor time")

@@ -1,23 +1,25 @@
-"""`python -m tests.bench.held_daemon HOLDS STACKS`: the daemon as it is installed, in the foreground, that writes each
-callback which held its loop for a while into HOLDS, a line of JSON each; and with each SIGUSR2 into STACKS where each
-of its threads is, which needs no interpreter."""
+"""`python -m tests.bench.held_daemon HOLDS LOOKS STACKS`: the daemon as it is installed, in the foreground, that writes
+each callback which held its loop for a while into HOLDS, a line of JSON each; and for each line of the pipe LOOKS where
+each of its threads is into STACKS. What keeps the interpreter is seen when it ends, in the function that called it."""
 
 from __future__ import annotations
 
-import faulthandler
 import json
-import signal
 import sys
+import threading
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 
 from assistant.cli.main import main as run_program
-from tests.support.loop_holds import Hold, LoopHolds
+from tests.support.loop_holds import Hold, LoopHolds, waits
+
+_INNERMOST = 8
 
 
-def main(holds: Path, stacks: Path) -> None:
-    with holds.open("w", buffering=1) as file, stacks.open("w") as seen:
-        faulthandler.register(signal.SIGUSR2, seen)
+def main(holds: Path, looks: Path, stacks: Path) -> None:
+    threading.Thread(target=_look, args=(looks, stacks), name="looks", daemon=True).start()
+    with holds.open("w", buffering=1) as file:
 
         def told(hold: Hold) -> None:
             file.write(json.dumps(asdict(hold)) + "\n")
@@ -27,5 +29,22 @@ def main(holds: Path, stacks: Path) -> None:
             run_program()
 
 
+def _look(looks: Path, stacks: Path) -> None:
+    with looks.open() as asked, stacks.open("w", buffering=1) as seen:
+        for at in asked:
+            own = threading.get_ident()
+            frames = [frame for thread, frame in sys._current_frames().items() if thread != own and not waits(frame)]
+            seen.write(json.dumps([float(at), sorted(map(_functions, frames))]) + "\n")
+
+
+def _functions(frame: FrameType | None) -> str:
+    places: list[str] = []
+    while frame is not None and len(places) < _INNERMOST:
+        path = Path(frame.f_code.co_filename)
+        places.append(f"{path.parent.name}/{path.name}:{frame.f_lineno} {frame.f_code.co_name}")
+        frame = frame.f_back
+    return " < ".join(places)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:]))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
-import itertools
 import json
 import math
 import multiprocessing
@@ -44,9 +43,7 @@ BYTES = 1_000_000
 _ASK_SECONDS = 0.02
 # An answer that is not there after so long is looked into, again and again.
 _LATE_SECONDS, _LOOK_AGAIN_SECONDS = 0.05, 0.025
-_HOLDS, _HEALTH, _STACKS, _LOOKS = "holds.jsonl", "health.txt", "stacks.txt", "looks.txt"
-_FRAME = re.compile(r'  File ".*?([^/]+/[^/]+)", line (\d+) in (.*)')
-_IDLE = ("threading.py", "thread.py", "selectors.py", "loop_holds.py")
+_HOLDS, _HEALTH, _STACKS, _LOOKS = "holds.jsonl", "health.txt", "stacks.jsonl", "looks"
 _STAGE_SECONDS = 120.0
 
 
@@ -94,8 +91,7 @@ class HeldDaemon:
     def __init__(self, home: Path, folder: Path, port: int, tls: ssl.SSLContext | None) -> None:
         """`folder` has what is noted; `tls`: how to connect to the port; None: unencrypted."""
         self.home, self.port, self.tls = home, port, tls
-        self._holds, self._health = folder / _HOLDS, folder / _HEALTH
-        self._stacks, self._looks = folder / _STACKS, folder / _LOOKS
+        self._holds, self._health, self._stacks = (folder / name for name in (_HOLDS, _HEALTH, _STACKS))
         self.rows: list[Row] = []
 
     def holds_between(self, began: float, ended: float) -> list[Hold]:
@@ -125,14 +121,8 @@ class HeldDaemon:
 
     def stacks_between(self, began: float, ended: float) -> list[str]:
         """Where the threads were that did not wait, each time that an answer was looked into."""
-        looks = [line.split() for line in self._looks.read_text().splitlines()] if self._looks.exists() else []
-        starts = [(float(at), int(size)) for at, size in looks] + [(math.inf, self._stacks.stat().st_size)]
-        seen = self._stacks.read_bytes()
-        return [
-            f"{1e3 * (at - began):.0f} ms: {_busy_threads(seen[start:end].decode())}"
-            for (at, start), (_, end) in itertools.pairwise(starts)
-            if began <= at <= ended
-        ]
+        looks = map(json.loads, self._stacks.read_text().splitlines())
+        return [f"{1e3 * (at - began):.0f} ms: {' | '.join(seen)}" for at, seen in looks if began <= at <= ended]
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -181,9 +171,11 @@ def held_daemon(folder: Path, model_url: str, *, encrypted: bool = False, **sett
         **settings,
     }
     home.mkdir(exist_ok=True)
+    notes = [folder / name for name in (_HOLDS, _LOOKS, _STACKS)]
+    os.mkfifo(folder / _LOOKS)
     with (folder / "daemon.log").open("wb") as log:
         daemon = subprocess.Popen(
-            [sys.executable, "-m", "tests.bench.held_daemon", str(folder / _HOLDS), str(folder / _STACKS)],
+            [sys.executable, "-m", "tests.bench.held_daemon", *map(str, notes)],
             cwd=CHECKOUT,
             env={**os.environ, **environment},
             stdout=log,
@@ -212,14 +204,6 @@ def _connect(port: int, tls: ssl.SSLContext | None) -> http.client.HTTPConnectio
     return http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=tls, source_address=("127.0.0.2", 0))
 
 
-def _busy_threads(dump: str) -> str:
-    """The innermost functions of each thread in a dump of faulthandler."""
-    threads = [_FRAME.findall(thread) for thread in dump.split("hread 0x")]
-    places = [[f"{file}:{line} {function}" for file, line, function in frames[:8]] for frames in threads]
-    busy = [" < ".join(frames) for frames in places if frames and not frames[0].split(":")[0].endswith(_IDLE)]
-    return " | ".join(busy) or "all wait"
-
-
 def _ask_health(port: int, tls: ssl.SSLContext | None, process: int, folder: Path) -> None:
     # What is measured is the daemon: who asks is woken before it. Where processors are shared out by sessions, it has a
     # share of its own, and elsewhere it may be ordered.
@@ -227,12 +211,13 @@ def _ask_health(port: int, tls: ssl.SSLContext | None, process: int, folder: Pat
         os.setsid()
         os.nice(-10)
     answered, overslept = False, 0.0
-    with (folder / _HEALTH).open("w", buffering=1) as file, (folder / _LOOKS).open("w", buffering=1) as looks:
+    # For reading, too: that waits for nobody.
+    asks = os.open(folder / _LOOKS, os.O_RDWR)
+    with (folder / _HEALTH).open("w", buffering=1) as file:
 
         def look(*_: object) -> None:
             if answered:
-                looks.write(f"{time.monotonic()} {(folder / _STACKS).stat().st_size}\n")
-                os.kill(process, signal.SIGUSR2)
+                os.write(asks, f"{time.monotonic()}\n".encode())
 
         signal.signal(signal.SIGALRM, look)
         # Whoever began it may be killed.

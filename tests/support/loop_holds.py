@@ -163,7 +163,7 @@ class LoopHolds:
                 for thread, frame in sys._current_frames().items():
                     if thread == self._thread:
                         self._seen[_project_functions(frame)] += 1
-                    elif thread != self._watcher.ident and not _waits(frame):
+                    elif thread != self._watcher.ident and not waits(frame):
                         self._beside[_project_functions(frame)] += 1
 
 
@@ -178,7 +178,8 @@ def _replace_run(run: Any) -> None:
     asyncio.events.Handle._run = run  # type: ignore[method-assign]
 
 
-def _waits(frame: FrameType) -> bool:
+def waits(frame: FrameType) -> bool:
+    """Whether a thread waits for something to do."""
     return Path(frame.f_code.co_filename).name in ("threading.py", "thread.py", "selectors.py")
 
 
