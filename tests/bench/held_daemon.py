@@ -40,8 +40,8 @@ def _look(looks: Path, stacks: Path) -> None:
 def _functions(frame: FrameType | None) -> str:
     places: list[str] = []
     while frame is not None and len(places) < _INNERMOST:
-        path = Path(frame.f_code.co_filename)
-        places.append(f"{path.parent.name}/{path.name}:{frame.f_lineno} {frame.f_code.co_name}")
+        folder, name = f"/{frame.f_code.co_filename}".split("/")[-2:]
+        places.append(f"{folder}/{name}:{frame.f_lineno} {frame.f_code.co_name}")
         frame = frame.f_back
     return " < ".join(places)
 
