@@ -49,7 +49,7 @@ log = get_logger()
 _UPKEEP_MINUTES = 5
 # Seconds until the schedule is loaded where somebody waits for the answer to one question.
 _SCHEDULED_AFTER = 1.0
-SWITCH_SECONDS = 0.0003
+SWITCH_SECONDS = 0.00005
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ an erasure.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Annotated, Literal
@@ -45,7 +46,7 @@ def search_memory_tool(search: StoredMemorySearch, zone: ZoneInfo, result_bytes:
     """`result_bytes` limits the result, so that it is never truncated for the model."""
 
     @tool(roles=ALL_ROLES, timeout_seconds=20.0, touches={"reads"})
-    def search_memory(
+    async def search_memory(
         context: ToolContext,
         query: Annotated[str, Limits(min_length=1, max_length=500)],
         after: date | None = None,
@@ -54,7 +55,8 @@ def search_memory_tool(search: StoredMemorySearch, zone: ZoneInfo, result_bytes:
     ) -> str:
         """Search what was noted for good: best first, with [reference], date, #message_id. after, before: days;
         as_of: only what was known by the end of that day."""
-        hits = search.search(
+        hits = await asyncio.to_thread(
+            search.search,
             query,
             context.scope,
             limit=_MAX_RESULTS,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import httpx2
 
@@ -23,12 +23,15 @@ from assistant.service.home_lock import short_address
 if TYPE_CHECKING:
     from assistant.commands.table import CommandResult
 
+T = TypeVar("T")
+
 # A daemon that is alive answers at once; one that is stuck for this long (seconds) is reported as gone.
 _ANSWERS_WITHIN = 60.0
 # The daemon sends a sign of life into an event stream every 15 seconds.
 _SILENT_AT_MOST = 45.0
 _LARGEST_EVENT = 256 * 1024 * 1024
 _READ = "Nothing was sent or changed."
+_ACCEPTED = "Your message is answered once it continues."
 _CHANGED = "Whether this is done once it continues is not known: look before you repeat it."
 
 
@@ -64,7 +67,8 @@ class SocketLink:
         return InboxReceipt(answer["inbox_id"], answer["message_id"], answer["duplicate"])
 
     async def events(self, session: str, inbox_id: int | None = None) -> AsyncGenerator[LinkEvent]:
-        """As the port says. Silence for longer than the other end's heartbeat is a `LinkLost`."""
+        """As the port says. Silence for longer than the other end's heartbeat is a `LinkLost`; who waits for the answer
+        to one message is told before, as with any other question."""
         params: dict[str, str | int] = {"session": session}
         if inbox_id is not None:
             params["inbox_id"] = inbox_id
@@ -75,10 +79,16 @@ class SocketLink:
                 "/events", params=params, timeout=timeout, max_event_size=_LARGEST_EVENT
             ) as stream:
                 await _checked(stream.response)
-                async for event in stream:
+                # A chat that lies open for days asks nothing meanwhile.
+                async for event in stream if inbox_id is None else self._each_unless_silent(aiter(stream)):
                     yield event.event, json.loads(event.data)
         except httpx2.TransportError as error:
             raise LinkLost() from error
+
+    async def _each_unless_silent(self, events: AsyncIterator[T]) -> AsyncGenerator[T]:
+        with self._watched(_ACCEPTED) as watching:
+            while (event := await _first_of(asyncio.ensure_future(anext(events, None)), watching)) is not None:
+                yield event
 
     async def acknowledge(self, key: str) -> None:
         await self._ask("POST", "/deliveries/ack", {"key": key})
@@ -119,21 +129,38 @@ class SocketLink:
     ) -> Mapping[str, Any]:
         self._require_open()
         timeout = httpx2.Timeout(_ANSWERS_WITHIN, read=within)
-        asking = asyncio.ensure_future(self._client.request(method, path, json=body, timeout=timeout))
-        watching = asyncio.ensure_future(self._silence.wait_for_silence(_READ if method == "GET" else _CHANGED))
-        # Both may end at once, and then nobody asks for this one's end.
-        watching.add_done_callback(lambda watch: watch.cancelled() or watch.exception())
         try:
-            await asyncio.wait((asking, watching), return_when=asyncio.FIRST_COMPLETED)
-            response = asking.result() if asking.done() else watching.result()
+            with self._watched(_READ if method == "GET" else _CHANGED) as watching:
+                request = self._client.request(method, path, json=body, timeout=timeout)
+                response = await _first_of(asyncio.ensure_future(request), watching)
             await _checked(response)
         except httpx2.TransportError as error:
             raise LinkLost() from error
-        finally:
-            asking.cancel()
-            watching.cancel()
         answer: Mapping[str, Any] = response.json()
         return answer
+
+    @contextmanager
+    def _watched(self, outcome: str) -> Iterator[asyncio.Future[NoReturn]]:
+        """Yield what fails once the other end has given no sign of life for too long; `outcome` says what became of
+        what was asked."""
+        watching = asyncio.ensure_future(self._silence.wait_for_silence(outcome))
+        # Both may end at once, and then nobody asks for this one's end.
+        watching.add_done_callback(lambda watch: watch.cancelled() or watch.exception())
+        try:
+            yield watching
+        finally:
+            watching.cancel()
+
+
+async def _first_of(awaited: asyncio.Future[T], watching: asyncio.Future[NoReturn]) -> T:
+    try:
+        await asyncio.wait((awaited, watching), return_when=asyncio.FIRST_COMPLETED)
+        return awaited.result() if awaited.done() else watching.result()
+    finally:
+        if not awaited.done():
+            awaited.cancel()
+            # A stream is closed only once nobody reads it.
+            await asyncio.wait((awaited,))
 
 
 async def _check_health(address: str) -> None:

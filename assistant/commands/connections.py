@@ -7,6 +7,7 @@ them. Stored words are data: on a line they are one JSON string.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from datetime import datetime, tzinfo
@@ -86,7 +87,7 @@ def _dates(fact: ConnectingFact, zone: tzinfo) -> str:
 
 @click.command("connections", cls=TableCommand, render=_render, reads=True)
 @words_argument("name")
-def connections(context: CommandContext, name: str) -> Connections:
+async def connections(context: CommandContext, name: str) -> Connections:
     """Show what a person, place or thing is connected with, and why.
 
     > assistant memory connections Ada
@@ -95,9 +96,10 @@ def connections(context: CommandContext, name: str) -> Connections:
     profile = stores.profiles.find(name, scope)
     if profile is None:
         raise UsageError(f"There is no profile of {quote_text(name)}. `/memory profiles` lists them.")
+    hits = await asyncio.to_thread(stores.memory.search, profile.name, scope, limit=_MOST_MEMORIES)
     named = [
         hit
-        for hit in stores.memory.search(profile.name, scope, limit=_MOST_MEMORIES)
+        for hit in hits
         if any(has_name(profile, found.name) for found in stores.profiles.find_in_text(hit.memory.text, scope))
     ]
     others = [(hit, stores.profiles.find_in_text(hit.memory.text, scope)) for hit in named]

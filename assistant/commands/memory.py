@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, tzinfo
 from operator import attrgetter
 from typing import Annotated
@@ -102,7 +103,7 @@ def memory() -> None:
 @click.option("--before", type=_DAY, metavar="DAY", help="Up to, and without, this day.")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="How many.")
 @click.option("--explain", is_flag=True, help="Also how they were found, and what each score is made of.")
-def search(
+async def search(
     context: CommandContext, text: str, after: datetime | None, before: datetime | None, limit: int, explain: bool
 ) -> list[MemoryHit] | MemorySearchExplanation:
     """Find memories by words and meaning, best first. Former ones show their end.
@@ -112,9 +113,8 @@ def search(
     """
     since, until = _midnight(after, context.zone), _midnight(before, context.zone)
     memories = context.stores.memory
-    return (memories.explain if explain else memories.search)(
-        text, context.scope, limit=limit, after=since, before=until
-    )
+    find: Callable[..., list[MemoryHit] | MemorySearchExplanation] = memories.explain if explain else memories.search
+    return await asyncio.to_thread(find, text, context.scope, limit=limit, after=since, before=until)
 
 
 @memory.command(
@@ -225,7 +225,9 @@ def _as_of_remark(then: MemoriesAsOf | MemoryFileAsOf) -> str:
 @click.option("--former", is_flag=True, help="Also those that were no longer current then.")
 @click.option("--file", "page", is_flag=True, help="MEMORY.md as it was then, and nothing else.")
 @_limit
-def as_of(context: CommandContext, words: str, former: bool, page: bool, limit: int) -> MemoriesAsOf | MemoryFileAsOf:
+async def as_of(
+    context: CommandContext, words: str, former: bool, page: bool, limit: int
+) -> MemoriesAsOf | MemoryFileAsOf:
     """Show what was known at an earlier time. With TEXT, only what matches it.
 
     A day means its end. What was forgotten since is not shown.
@@ -235,8 +237,11 @@ def as_of(context: CommandContext, words: str, former: bool, page: bool, limit: 
     > assistant memory as-of last monday --file
     """
     at, text = split_as_of(words, context.now, context.zone)
+    memories = context.stores.memory
+    if text and not page:
+        return await memories.search_as_of(text, context.scope, at, limit=limit)
     if not page:
-        return context.stores.memory.list_as_of(text, context.scope, at, limit=limit, include_former=former)
+        return memories.list_as_of(context.scope, at, limit=limit, include_former=former)
     if text or context.session != MAIN_SESSION:
         raise UsageError("--file shows MEMORY.md, which is the owner's, whole; leave out TEXT and --session.")
     snapshot = context.stores.files.memory_file_as_of(at)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 
 class Pacer:
@@ -50,3 +51,53 @@ class Pacer:
         if waiting:
             self._waiting[group] = waiting
         return released
+
+
+class GroupPlaces:
+    """Lets at most `at_once` coroutines of each group be at something at a time. One that takes longer than `seconds`
+    gives its place to the next and goes on, so that nobody keeps others out by being slow."""
+
+    def __init__(self, at_once: int, seconds: float) -> None:
+        self._at_once = at_once
+        self._seconds = seconds
+        self._taken: dict[str, int] = {}
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def wait(self, group: str) -> Callable[[], None]:
+        """Return once there is a place, in the order in which they asked, with what gives it back: harmless where it
+        was given back before."""
+        loop = asyncio.get_running_loop()
+        if self._taken.get(group, 0) < self._at_once:
+            self._taken[group] = self._taken.get(group, 0) + 1
+        else:
+            offered = loop.create_future()
+            self._waiting.setdefault(group, deque()).append(offered)
+            try:
+                await offered
+            except asyncio.CancelledError:
+                if offered.done() and not offered.cancelled():
+                    self._offer(group)
+                raise
+        is_taken = True
+
+        def give_back() -> None:
+            nonlocal is_taken
+            if is_taken:
+                is_taken = False
+                timer.cancel()
+                self._offer(group)
+
+        timer = loop.call_later(self._seconds, give_back)
+        return give_back
+
+    def _offer(self, group: str) -> None:
+        """Hand a place over to the next, if any."""
+        waiting = self._waiting.get(group, deque())
+        while waiting:
+            if not (offered := waiting.popleft()).done():
+                offered.set_result(None)
+                return
+        self._waiting.pop(group, None)
+        self._taken[group] -= 1
+        if not self._taken[group]:
+            del self._taken[group]

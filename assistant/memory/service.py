@@ -116,17 +116,16 @@ class MemoryService:
         """Return the newest memories, optionally before a reference. Raises `UsageError`, `StoreError`."""
         return await self._lookup.list_page(scope, limit, before_reference, include_former=include_former)
 
-    def list_as_of(
-        self, text: str, scope: str, at: datetime, *, limit: int = 100, include_former: bool = False
-    ) -> MemoriesAsOf:
-        """Return what was known at a time: current memories, with `include_former` also superseded ones; filtered by
-        `text` unless empty. Raises `StoreError`."""
+    async def search_as_of(self, text: str, scope: str, at: datetime, *, limit: int) -> MemoriesAsOf:
+        """Search what was known at a time, best first. Raises `UsageError` for an empty query, `StoreError`."""
+        hits = await asyncio.to_thread(self.search, text, scope, limit=limit, as_of=at)
+        states = tuple(MemoryState(hit.memory, hit.memory.superseded_by[:8]) for hit in hits)
+        return MemoriesAsOf(at, states, self._deps.consolidations.first_noted_at(scope), True)
+
+    def list_as_of(self, scope: str, at: datetime, *, limit: int = 100, include_former: bool = False) -> MemoriesAsOf:
+        """Return what was known at a time: current memories, with `include_former` also superseded ones. Raises
+        `StoreError`."""
         first = self._deps.consolidations.first_noted_at(scope)
-        if text.strip():
-            hits = self.search(text, scope, limit=limit, as_of=at)
-            return MemoriesAsOf(
-                at, tuple(MemoryState(state.memory, state.memory.superseded_by[:8]) for state in hits), first, True
-            )
         states = [
             state
             for state in reversed(self._lookup.list_as_of(scope, at).memories)

@@ -19,7 +19,7 @@ from typing import Any
 from starlette.types import ASGIApp
 
 from assistant.core.logger import get_logger
-from assistant.core.pacing import Pacer
+from assistant.core.pacing import GroupPlaces, Pacer
 from assistant.web.short_request import ShortRequest, answer_short_request, parse_short_request, peek_sent
 
 log = get_logger()
@@ -28,12 +28,14 @@ HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 # At most so many of each kind are begun per round: a client that has already sent its request is answered before enough
 # others arrive to displace it.
 _BEGUN_IN_A_ROUND = 8
-# A handshake takes a millisecond or two, in rounds that follow.
+# A handshake takes some milliseconds in all, in rounds that follow: those that have begun share each round with all
+# others. So few of an address are at theirs at a time, where they are quick.
 _HANDSHAKES_IN_A_ROUND = 2
+_HANDSHAKES_OF_AN_ADDRESS, _QUICK_HANDSHAKE_SECONDS = 3, 0.2
 # Where the process has no file left for another connection.
 _RETRY_SECONDS = 1.0
 
-# Serves a connection; the address is the system's. Raises `OSError`.
+# Serves a connection, and returns once its handshake has ended; the address is the system's. Raises `OSError`.
 BeginServing = Callable[[socket.socket, Any], Awaitable[object]]
 
 
@@ -51,6 +53,7 @@ class Entrance:
         self._max_waiting = max_waiting
         self._health = Pacer(_BEGUN_IN_A_ROUND)
         self._others = Pacer(_HANDSHAKES_IN_A_ROUND if health_app is None else _BEGUN_IN_A_ROUND)
+        self._handshakes = GroupPlaces(_HANDSHAKES_OF_AN_ADDRESS, _QUICK_HANDSHAKE_SECONDS)
         self._waiting: set[socket.socket] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_accepting = False
@@ -93,20 +96,37 @@ class Entrance:
         self._pause()
 
     async def _serve(self, connection: socket.socket, address: Any) -> None:
+        host = _host(address)
+        if self._health_app is None:
+            await self._shake_hands(connection, address, host)
+            return
         health_check = await self._peek_health_check(connection)
-        await (self._health if health_check else self._others).wait(_host(address))
-        self._waiting.discard(connection)
-        self.open()
+        await (self._health if health_check else self._others).wait(host)
+        self._begun(connection)
         with contextlib.suppress(OSError):
-            if health_check and self._health_app is not None:
+            if health_check:
                 await answer_short_request(self._health_app, connection, address, health_check)
             else:
                 await self._begin(connection, address)
 
+    async def _shake_hands(self, connection: socket.socket, address: Any, host: str) -> None:
+        has_ended = await self._handshakes.wait(host)
+        try:
+            await self._others.wait(host)
+            self._begun(connection)
+            with contextlib.suppress(OSError):
+                await self._begin(connection, address)
+        finally:
+            has_ended()
+
+    def _begun(self, connection: socket.socket) -> None:
+        self._waiting.discard(connection)
+        self.open()
+
     async def _peek_health_check(self, connection: socket.socket) -> ShortRequest | None:
         """Return a health check that was sent, None if none. A client sends it right after it connected, so it is
         looked for again a round later."""
-        for _ in range(2 if self._health_app is not None else 0):
+        for _ in range(2):
             with contextlib.suppress(ConnectionError):
                 if sent := peek_sent(connection):
                     return parse_short_request(sent, HEALTH_PATHS)

@@ -51,7 +51,7 @@ def build_tcp_server(
     app: ASGIApp, rules: AccessRules, tls: ssl.SSLContext | None, clock: Callable[[], float]
 ) -> ServeSocket:
     """Return a server of the API for clients that follow the rules, as loaded by `TcpListener`."""
-    limit = ConnectionLimit(_max_connections())
+    limit = ConnectionLimit(_max_connections(_MAX_CONNECTIONS))
     compressed = GZipMiddleware(app, compresslevel=_GZIP_LEVEL, exclude_content_types=_NOT_COMPRESSED)
     guarded = AccessGuard(compressed, rules, clock, limit.admit_authenticated)
     return serve_with_uvicorn(
@@ -59,9 +59,10 @@ def build_tcp_server(
     )
 
 
-def _max_connections() -> int:
+def _max_connections(most: int) -> int:
+    """Return how many connections there may be of a kind: at most so many, and a share of the files."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MAX_CONNECTIONS if files < 0 else min(_MAX_CONNECTIONS, int(files * _MAX_SHARE_OF_FILES))
+    return most if files < 0 else min(most, int(files * _MAX_SHARE_OF_FILES))
 
 
 def serve_with_uvicorn(
@@ -130,7 +131,7 @@ def _open_entrance(
         await loop.connect_accepted_socket(connected, connection, ssl=tls, ssl_handshake_timeout=timeout)
 
     listening.listen(BACKLOG)
-    entrance = Entrance(listening, begin, None if tls else app, _max_connections())
+    entrance = Entrance(listening, begin, None if tls else app, _max_connections(BACKLOG))
     entrance.open()
     server.servers, server.started = [], True
     return entrance

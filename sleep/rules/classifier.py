@@ -25,7 +25,7 @@ from typing import Literal
 
 from assistant.core.checkpoints import RequestKind
 from assistant.core.text import lazy_regex
-from sleep.rules.pattern_files import load_pattern, read_classifier, read_sign_searches, read_words
+from sleep.rules.pattern_files import load_pattern, read_classifier, read_words
 from sleep.rules.sentence_cache import IN_A_TEXT, WITHIN_A_SENTENCE, cached_by_sentence
 from sleep.rules.sentences import Sentence, expand_shorthand, split_sentences
 
@@ -43,11 +43,7 @@ def find_signs(clause: str) -> list[str]:
     rules = read_classifier()
     clause = expand_shorthand(clause)
     lowered = clause.lower()
-    found = [
-        sign
-        for sign, search in zip(rules.signs, read_sign_searches(), strict=True)
-        if search(clause if sign.is_cased else lowered)
-    ]
+    found = [sign for sign in rules.signs if sign.pattern.search(clause if sign.is_cased else lowered)]
     all_names = {sign.name for sign in found}
     names = [sign.name for sign in found if all_names.isdisjoint(sign.cancelled_by)]
     classes = classify_words(lowered)

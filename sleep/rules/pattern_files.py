@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
-from sleep.rules.word_index import indexed, indexed_search
+from sleep.rules.word_index import indexed
 
 DATA_FILES = Path(__file__).with_name("data")
 _FLAGS = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.DOTALL}
@@ -67,20 +67,24 @@ class Classifier:
     most_words: int
 
 
-class _NamedPattern:
-    """A named `re.Pattern`, loaded at first use. One that is asked often is looked up in the index of words first."""
+class _CountedPattern:
+    """A `re.Pattern`, loaded at first use. One that is asked often is looked up in the index of words first.
 
-    def __init__(self, file: str, name: str, *, indexed: bool) -> None:
-        self._file, self._name = file, name
+    To take one up in the index takes up to 100 ms, for which an event loop would stand still: what is asked there is
+    searched for without the index until another thread has taken it up.
+    """
+
+    def __init__(self, read: Callable[[], re.Pattern[str]], *, indexed: bool = True) -> None:
+        self._read = read
         self._asked = 0
         self._indexed_methods = _INDEXED_METHODS if indexed else ()
 
     def __getattr__(self, attribute: str) -> Any:
-        pattern = read_patterns(self._file)[self._name]
+        pattern = self._read()
         value = getattr(pattern, attribute)
         if attribute in self._indexed_methods:
             self._asked += 1
-            if self._asked < _ASKED_OFTEN:
+            if self._asked < _ASKED_OFTEN or _is_in_event_loop():
                 return value
             vars(self).update(indexed(pattern))
             return vars(self)[attribute]
@@ -88,10 +92,25 @@ class _NamedPattern:
         return value
 
 
+def _is_in_event_loop() -> bool:
+    # Whatever runs one has imported it; a command that needs none does not for this.
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def load_pattern(file: str, name: str, *, indexed: bool = True) -> re.Pattern[str]:
     """Return the pattern `name` of `<file>.toml`; raises KeyError at first use if it does not exist. Without `indexed`
     it never looks at the words of a text first, which takes longer than to search a whole message once."""
-    return cast(re.Pattern[str], _NamedPattern(file, name, indexed=indexed))
+    return cast(re.Pattern[str], _CountedPattern(lambda: read_patterns(file)[name], indexed=indexed))
+
+
+def _counted_pattern(pattern: re.Pattern[str]) -> re.Pattern[str]:
+    return cast(re.Pattern[str], _CountedPattern(lambda: pattern))
 
 
 @cache
@@ -111,12 +130,6 @@ def compile_patterns(file: str, data: Mapping[str, Any]) -> Mapping[str, re.Patt
         name: lazy_regex(join_fragments(file, name, text, fragments), _flags(file, name, flags.get(name, default)))
         for name, text in patterns.items()
     }
-
-
-@cache
-def read_sign_searches() -> tuple[Callable[[str], re.Match[str] | None], ...]:
-    """Return how each sign of the classifier is searched for."""
-    return tuple(indexed_search(sign.pattern) for sign in read_classifier().signs)
 
 
 @cache
@@ -153,8 +166,11 @@ def read_classifier() -> Classifier:
     signs = tuple(
         Sign(
             row["name"],
-            lazy_regex(
-                join_fragments("signs", row["name"], row["pattern"], fragments), re.IGNORECASE * row.get("cased", False)
+            _counted_pattern(
+                lazy_regex(
+                    join_fragments("signs", row["name"], row["pattern"], fragments),
+                    re.IGNORECASE * row.get("cased", False),
+                )
             ),
             row.get("cased", False),
             frozenset(row.get("cancelled_by", ())),

@@ -122,16 +122,19 @@ def indexed(pattern: re.Pattern[str]) -> dict[str, Any]:
     - Where a search ends within the text (`endpos`), nothing is known: a word may end there that has no edge.
     - To match at one place takes no longer than to look at a text for the first time.
     """
-    (needed,) = add_patterns([(pattern.pattern, pattern.flags)])
+    search, first_needed, last_needed = _indexed_search(pattern)
     match, finditer, sub = pattern.match, pattern.finditer, pattern.sub
     known = _known
 
+    def has_needed(found: int) -> bool:
+        return found & first_needed == first_needed or found & last_needed == last_needed
+
     def may_match(text: str, limits: tuple[int, ...] = ()) -> bool:
-        return pieces_in(text) & needed == needed or (len(limits) > 1 and limits[1] < len(text))
+        return has_needed(pieces_in(text)) or (len(limits) > 1 and limits[1] < len(text))
 
     def indexed_match(text: str, *limits: int) -> re.Match[str] | None:
         found = known.index.of_text.get(text)
-        if found is None or found & needed == needed or limits:
+        if found is None or limits or has_needed(found):
             return match(text, *limits)
         return None
 
@@ -142,7 +145,7 @@ def indexed(pattern: re.Pattern[str]) -> dict[str, Any]:
         return sub(replacement, text, count) if may_match(text) else text
 
     return {
-        "search": indexed_search(pattern),
+        "search": search,
         "match": indexed_match,
         "finditer": indexed_finditer,
         "sub": indexed_sub,
@@ -151,6 +154,11 @@ def indexed(pattern: re.Pattern[str]) -> dict[str, Any]:
 
 def indexed_search(pattern: re.Pattern[str]) -> Search:
     """Return the method `search`, as `indexed`. A long pattern without groups is searched for in two parts."""
+    return _indexed_search(pattern)[0]
+
+
+def _indexed_search(pattern: re.Pattern[str]) -> tuple[Search, int, int]:
+    """Return the method `search`, and what each match of the pattern needs: the first, or the last."""
     sources = [pattern.pattern]
     if len(pattern.pattern) >= _WORTH_A_SPLIT and not pattern.groups:
         sources = split_by_commonness(pattern.pattern, pattern.flags)
@@ -170,4 +178,4 @@ def indexed_search(pattern: re.Pattern[str]) -> Search:
         # Which of two comes first is only known of the whole.
         return whole(text) if match is not None and other is not None else match or other
 
-    return search
+    return search, first_needed, last_needed

@@ -45,6 +45,7 @@ _HANDS = 50
 _TRIES = 5
 # Times as long as it takes on a machine that does nothing else.
 _CROWDED = 20
+_LOOKED_INTO = 4
 _OVER_TLS = " over TLS"
 
 
@@ -103,6 +104,7 @@ async def _during(name: str, daemon: HeldDaemon, flood: _Flood, sizes: FloodSize
     worked = max((one.worked for one in asked), default=0.0)
     processor = max((one.processor for one in asked), default=math.inf)
     health = [one.seconds for one in asked] or [math.inf]
+    overslept = max((one.overslept for one in asked), default=0.0)
     holds = daemon.holds_between(begun, ended)
     held = max((hold.processor_seconds for hold in holds), default=0.0)
     median, nearly_all = (1e3 * percentile(health, share) for share in (0.5, 0.99))
@@ -111,10 +113,13 @@ async def _during(name: str, daemon: HeldDaemon, flood: _Flood, sizes: FloodSize
         f" 99 % {nearly_all:.0f}, max {1e3 * max(health):.0f} ms by the clock, {1e3 * own:.0f} without waiting for a"
         f" processor, {1e3 * processor:.0f} ms of processor ({1e3 * worked:.0f} of the loop); longest round"
         f" {1e3 * daemon.longest_round(begun, ended):.0f}, longest hold {1e3 * held:.0f} ms of processor;"
-        f" load {os.getloadavg()[0]:.1f}",
+        f" load {os.getloadavg()[0]:.1f}; the asker woke {1e3 * overslept:.0f} ms late at most",
         flush=True,
     )
-    for hold in sorted(holds, key=lambda hold: -hold.processor_seconds)[:4]:
+    for one in sorted(asked, key=lambda one: -one.processor)[:_LOOKED_INTO]:
+        for stacks in daemon.stacks_between(one.at, one.at + one.seconds):
+            print(f"      {1e3 * one.processor:.0f} ms, after {stacks}", file=sys.stderr)
+    for hold in sorted(holds, key=lambda hold: -hold.own)[:_LOOKED_INTO]:
         print(f"      {hold}", file=sys.stderr)
     if processor > MOST_HEALTH:
         problems.append(f"the health took {1e3 * processor:.0f} ms of processor time")

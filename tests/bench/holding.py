@@ -41,6 +41,9 @@ from tests.support.web_api import free_port, make_certificate
 MOST_HOLD, MOST_HEALTH = 0.05, 0.1
 BYTES = 1_000_000
 _ASK_SECONDS = 0.02
+# An answer that is not there after so long is looked into, again and again.
+_LATE_SECONDS, _LOOK_AGAIN_SECONDS = 0.05, 0.025
+_HOLDS, _HEALTH, _STACKS, _LOOKS = "holds.jsonl", "health.txt", "stacks.jsonl", "looks"
 _STAGE_SECONDS = 120.0
 
 
@@ -61,14 +64,15 @@ def measure(sizes: Sequence[int]) -> Iterator[Row]:
 @dataclass(frozen=True, slots=True)
 class HealthAsked:
     """One question for the health: when, by `time.monotonic`, how long the answer took, and how long of it the daemon's
-    loop could have run, had this machine had a processor for it, how long it did run, and how long all threads of the
-    daemon together."""
+    loop could have run, had this machine had a processor for it, how long it did run, how long all threads of the
+    daemon together, and by how much the asker itself woke too late before it."""
 
     at: float
     seconds: float
     starved: float
     worked: float
     busy: float
+    overslept: float
 
     @property
     def own(self) -> float:
@@ -84,9 +88,10 @@ class HealthAsked:
 
 
 class HeldDaemon:
-    def __init__(self, home: Path, holds: Path, health: Path, port: int, tls: ssl.SSLContext | None) -> None:
-        """`tls`: how to connect to the port; None: unencrypted."""
-        self.home, self._holds, self._health, self.port, self.tls = home, holds, health, port, tls
+    def __init__(self, home: Path, folder: Path, port: int, tls: ssl.SSLContext | None) -> None:
+        """`folder` has what is noted; `tls`: how to connect to the port; None: unencrypted."""
+        self.home, self.port, self.tls = home, port, tls
+        self._holds, self._health, self._stacks = (folder / name for name in (_HOLDS, _HEALTH, _STACKS))
         self.rows: list[Row] = []
 
     def holds_between(self, began: float, ended: float) -> list[Hold]:
@@ -113,6 +118,11 @@ class HeldDaemon:
     def asked_between(self, began: float, ended: float) -> list[HealthAsked]:
         lines = (HealthAsked(*map(float, line.split())) for line in self._health.read_text().splitlines())
         return [asked for asked in lines if began <= asked.at + asked.seconds and asked.at <= ended]
+
+    def stacks_between(self, began: float, ended: float) -> list[str]:
+        """Where the threads were that did not wait, each time that an answer was looked into."""
+        looks = map(json.loads, self._stacks.read_text().splitlines())
+        return [f"{1e3 * (at - began):.0f} ms: {' | '.join(seen)}" for at, seen in looks if began <= at <= ended]
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -147,7 +157,7 @@ def held_daemon(folder: Path, model_url: str, *, encrypted: bool = False, **sett
         certificate, key = make_certificate(folder, "test.example")
         settings |= {"ASSISTANT_WEB__CERTIFICATE": str(certificate), "ASSISTANT_WEB__CERTIFICATE_KEY": str(key)}
         tls = ssl.create_default_context(cafile=certificate)
-    found = HeldDaemon(home, folder / "holds.jsonl", folder / "health.txt", port, tls)
+    found = HeldDaemon(home, folder, port, tls)
     environment = {
         "ASSISTANT_HOME": str(home),
         "ASSISTANT_MODEL__PROVIDER": "openai",
@@ -161,9 +171,11 @@ def held_daemon(folder: Path, model_url: str, *, encrypted: bool = False, **sett
         **settings,
     }
     home.mkdir(exist_ok=True)
+    notes = [folder / name for name in (_HOLDS, _LOOKS, _STACKS)]
+    os.mkfifo(folder / _LOOKS)
     with (folder / "daemon.log").open("wb") as log:
         daemon = subprocess.Popen(
-            [sys.executable, "-m", "tests.bench.held_daemon", str(folder / "holds.jsonl")],
+            [sys.executable, "-m", "tests.bench.held_daemon", *map(str, notes)],
             cwd=CHECKOUT,
             env={**os.environ, **environment},
             stdout=log,
@@ -171,7 +183,7 @@ def held_daemon(folder: Path, model_url: str, *, encrypted: bool = False, **sett
             start_new_session=True,
         )
     asker = multiprocessing.get_context("fork").Process(
-        target=_ask_health, args=(port, tls, daemon.pid, folder / "health.txt"), daemon=True
+        target=_ask_health, args=(port, tls, daemon.pid, folder), daemon=True
     )
     asker.start()
     try:
@@ -192,15 +204,25 @@ def _connect(port: int, tls: ssl.SSLContext | None) -> http.client.HTTPConnectio
     return http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=tls, source_address=("127.0.0.2", 0))
 
 
-def _ask_health(port: int, tls: ssl.SSLContext | None, process: int, path: Path) -> None:
+def _ask_health(port: int, tls: ssl.SSLContext | None, process: int, folder: Path) -> None:
     # What is measured is the daemon: who asks is woken before it. Where processors are shared out by sessions, it has a
     # share of its own, and elsewhere it may be ordered.
     with contextlib.suppress(OSError):
         os.setsid()
         os.nice(-10)
-    answered = False
-    with path.open("w", buffering=1) as file:
-        while True:
+    answered, overslept = False, 0.0
+    # For reading, too: that waits for nobody.
+    asks = os.open(folder / _LOOKS, os.O_RDWR)
+    with (folder / _HEALTH).open("w", buffering=1) as file:
+
+        def look(*_: object) -> None:
+            if answered:
+                os.write(asks, f"{time.monotonic()}\n".encode())
+
+        signal.signal(signal.SIGALRM, look)
+        # Whoever began it may be killed.
+        parent = os.getppid()
+        while os.getppid() == parent:
             asked = sent = time.monotonic()
             busy, (worked, starved) = _processor_seconds(process), _scheduled(process)
             try:
@@ -209,6 +231,7 @@ def _ask_health(port: int, tls: ssl.SSLContext | None, process: int, path: Path)
                     connection.request("GET", "/healthz")
                 # What the daemon did before it was asked is not what the answer waited for.
                 sent, busy, (worked, starved) = time.monotonic(), _processor_seconds(process), _scheduled(process)
+                signal.setitimer(signal.ITIMER_REAL, _LATE_SECONDS, _LOOK_AGAIN_SECONDS)
                 if tls is not None:
                     # The daemon has its part in each step of the handshake.
                     connection.request("GET", "/healthz")
@@ -217,11 +240,16 @@ def _ask_health(port: int, tls: ssl.SSLContext | None, process: int, path: Path)
                 answered, took = True, time.monotonic() - sent
             except (OSError, http.client.HTTPException):
                 took = math.inf
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
             if answered:
                 worked_after, starved_after = _scheduled(process)
                 busy = _processor_seconds(process) - busy
-                file.write(f"{sent} {took} {starved_after - starved} {worked_after - worked} {busy}\n")
-            time.sleep(max(0.0, asked + _ASK_SECONDS - time.monotonic()))
+                file.write(f"{sent} {took} {starved_after - starved} {worked_after - worked} {busy} {overslept}\n")
+            now = time.monotonic()
+            pause = max(0.0, asked + _ASK_SECONDS - now)
+            time.sleep(pause)
+            overslept = time.monotonic() - now - pause
 
 
 def _processor_seconds(process: int) -> float:

@@ -113,6 +113,36 @@ async def test_f42_over_tls_whoever_connects_behind_a_hundred_of_another_address
         client.close()
 
 
+async def test_over_tls_few_of_an_address_are_at_their_handshake_at_a_time() -> None:
+    at_it: list[tuple[str, int]] = []
+    most, ended, last = 0, 0, asyncio.Event()
+
+    async def begin(connection: socket.socket, address: tuple[str, int]) -> None:
+        nonlocal most, ended
+        at_it.append(address)
+        most = max(most, sum(host == "127.0.0.1" for host, _ in at_it))
+        for _ in range(8):
+            # The steps of a handshake, each in a round of the loop.
+            await asyncio.sleep(0)
+        at_it.remove(address)
+        connection.close()
+        ended += 1
+        if ended == 101:
+            last.set()
+
+    listening = await listen_tcp("127.0.0.1", 0)
+    listening.listen(128)
+    clients = [socket.create_connection(listening.getsockname()) for _ in range(100)]
+    clients.append(socket.create_connection(listening.getsockname(), source_address=("127.0.0.2", 0)))
+    door = entrance.Entrance(listening, begin, None, 256)
+    door.open()
+    await last.wait()
+    door.close()
+    assert 1 < most <= entrance._HANDSHAKES_OF_AN_ADDRESS
+    for client in clients:
+        client.close()
+
+
 async def test_a_question_for_the_health_that_is_wholly_there_is_answered_without_a_protocol(tmp_path: Path) -> None:
     """And as any other: by the same rules, over TCP and over the control socket."""
 

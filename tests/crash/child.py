@@ -32,7 +32,7 @@ from assistant.core.text import _LazyPattern
 from assistant.wire.app import build_app
 from assistant.wire.search import builtin_embedder
 from sleep.rules.classifier import find_signs
-from sleep.rules.pattern_files import _NamedPattern
+from sleep.rules.pattern_files import _CountedPattern
 from tests.crash.homes import picture_of
 from tests.crash.scenario import Scenario
 from tests.crash.scenarios import find
@@ -164,7 +164,7 @@ def _do_once() -> None:
     for module in _IMPORTED_LATE:
         importlib.import_module(module)
     find_signs("")
-    for kind in (_NamedPattern, _LazyPattern):
+    for kind in (_CountedPattern, _LazyPattern):
         for one in gc.get_objects():
             if isinstance(one, kind):
                 assert one.match

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -95,6 +95,28 @@ async def test_a_command_gives_up_with_what_became_of_it_where_the_process_stays
         running.process.send_signal(signal.SIGCONT)
         async with open_socket_link(home.socket) as link:
             assert (await link.status())["ok"]
+
+
+async def test_who_waits_for_an_answer_is_told_that_the_process_has_stopped_in_the_middle_of_it(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    with run_daemon(home.path) as running:
+        told: list[str] = []
+        async with open_socket_link(home.socket) as link:
+            accepted = await link.send_message("hello", "m1", "main")
+        async with (
+            open_socket_link(home.socket, told.append, IMPATIENT) as link,
+            aclosing(link.events("main", accepted.inbox_id)) as events,
+        ):
+            assert (await anext(events))[0] == "hello"
+            said = stop_process(running)
+            with pytest.raises(DaemonSilent, match=r"kept\. Your message is answered once it continues\."):
+                async for _ in events:
+                    pass
+        assert told == [f"The assistant does not answer: {said} Waiting for it."]
+        running.process.send_signal(signal.SIGCONT)
+        async with open_socket_link(home.socket) as link, aclosing(link.events("main", accepted.inbox_id)) as events:
+            while (await link.result(accepted.inbox_id))["state"] != "answered":
+                await anext(events)
 
 
 async def test_a_long_command_of_a_process_that_is_alive_is_waited_for(tmp_path: Path) -> None:

@@ -221,13 +221,13 @@ def _read_once() -> None:
     from assistant.wire.app import build_app
     from assistant.wire.search import builtin_embedder
     from sleep.rules.classifier import find_signs
-    from sleep.rules.pattern_files import _NamedPattern
+    from sleep.rules.pattern_files import _CountedPattern
 
     find_signs("")
     parse_message("Remind me tomorrow at 9 to call Anna.")
     for one in gc.get_objects():
         # `isinstance` asks every proxy for what it stands for, and those of openai import half of it to answer.
-        if type(one) in (_NamedPattern, _LazyPattern):
+        if type(one) in (_CountedPattern, _LazyPattern):
             assert one.match
     builtin_embedder()
     with tempfile.TemporaryDirectory() as folder:

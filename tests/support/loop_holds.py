@@ -24,6 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -163,7 +164,7 @@ class LoopHolds:
                 for thread, frame in sys._current_frames().items():
                     if thread == self._thread:
                         self._seen[_project_functions(frame)] += 1
-                    elif thread != self._watcher.ident and not _waits(frame):
+                    elif thread != self._watcher.ident and not waits(frame):
                         self._beside[_project_functions(frame)] += 1
 
 
@@ -178,18 +179,26 @@ def _replace_run(run: Any) -> None:
     asyncio.events.Handle._run = run  # type: ignore[method-assign]
 
 
-def _waits(frame: FrameType) -> bool:
-    return Path(frame.f_code.co_filename).name in ("threading.py", "thread.py", "selectors.py")
+def waits(frame: FrameType) -> bool:
+    """Whether a thread waits for something to do."""
+    return frame.f_code.co_filename.endswith(("/threading.py", "/thread.py", "/selectors.py"))
+
+
+@cache
+def _shown(file: str) -> tuple[str, bool]:
+    """How a file is shown, and whether it is of the project. Cached: the daemon waits while this is found out."""
+    path = Path(file)
+    if path.is_relative_to(_ROOT) and ".venv" not in path.parts and path.name != Path(__file__).name:
+        return str(path.relative_to(_ROOT)), True
+    return "/".join(path.parts[-2:]), False
 
 
 def _project_functions(frame: FrameType | None) -> tuple[str, ...]:
     """The three innermost functions whatever they are of, then those of the project around them."""
     places: list[str] = []
     while frame is not None and len(places) < 10:
-        path = Path(frame.f_code.co_filename)
-        if path.is_relative_to(_ROOT) and ".venv" not in path.parts and path.name != Path(__file__).name:
-            places.append(f"{path.relative_to(_ROOT)}:{frame.f_lineno} {frame.f_code.co_qualname}")
-        elif len(places) < 3:
-            places.append(f"{'/'.join(path.parts[-2:])}:{frame.f_lineno} {frame.f_code.co_qualname}")
+        file, is_project = _shown(frame.f_code.co_filename)
+        if is_project or len(places) < 3:
+            places.append(f"{file}:{frame.f_lineno} {frame.f_code.co_qualname}")
         frame = frame.f_back
     return tuple(places)

@@ -327,11 +327,11 @@ class Timeline:
 
     def texts_at(self, at: datetime, scope: str = "owner") -> list[str]:
         """What held then, oldest first."""
-        return [one.memory.text for one in self.memory.list_as_of("", scope, at).memories[::-1]]
+        return [one.memory.text for one in self.memory.list_as_of(scope, at).memories[::-1]]
 
     def snapshot_at(self, at: datetime) -> Snapshot:
         found = [self.search.search(question, "owner", limit=100, as_of=at) for question in QUESTIONS]
-        held = MemoryList(self.memory.list_as_of("", "owner", at, limit=1000, include_former=True).memories[::-1])
+        held = MemoryList(self.memory.list_as_of("owner", at, limit=1000, include_former=True).memories[::-1])
         return (
             _held(held),
             [{_row(one.memory) for one in some} for some in found],

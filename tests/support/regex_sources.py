@@ -117,7 +117,7 @@ def _made(function: Any) -> Iterator[Any]:
 
 def _within(values: Iterable[Any], depth: int) -> Iterator[Any]:
     for value in values:
-        if isinstance(value, re.Pattern) or type(value).__name__ in ("_LazyPattern", "_NamedPattern"):
+        if isinstance(value, re.Pattern) or type(value).__name__ in ("_LazyPattern", "_CountedPattern"):
             yield value
         elif depth < 5:
             if isinstance(value, dict):

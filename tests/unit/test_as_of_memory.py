@@ -56,9 +56,9 @@ async def test_what_was_replaced_since_held_then_with_the_words_it_had(life: Tim
     life.say(BERGEN)
     bergen = await life.sleep()
     put_right = await life.correct("I live in Bergen, near the harbour.", 0)
-    (held,) = life.memory.list_as_of("", "owner", oslo).memories
+    (held,) = life.memory.list_as_of("owner", oslo).memories
     assert (held.memory.text, held.memory.until, held.replaced_by) == (OSLO, None, "")
-    former, now = life.memory.list_as_of("", "owner", bergen, include_former=True).memories[::-1]
+    former, now = life.memory.list_as_of("owner", bergen, include_former=True).memories[::-1]
     assert former.memory.until == now.memory.said_at and former.replaced_by == now.reference
     assert "near the harbour" in life.texts_at(put_right)[-1] and "near the harbour" not in "".join(
         life.texts_at(bergen)
@@ -103,7 +103,7 @@ async def test_two_nights_taken_back_each_stood_until_its_own_time(life: Timelin
     ]
     assert found == [
         ["entry 1"],
-        [next(iter(life.memory.list_as_of("", "owner", consolidated).memories)).reference],
+        [next(iter(life.memory.list_as_of("owner", consolidated).memories)).reference],
         ["entry 1"],
         [],
     ]
@@ -129,7 +129,7 @@ async def test_what_waits_in_the_journal_holds_in_the_place_of_a_memory_at_once(
     slept = await life.sleep()
     life.home.memories.unavailable = "no answer"
     put_right = await life.correct("I live in Bergen.")
-    former, now = life.memory.list_as_of("", "owner", put_right, include_former=True).memories[::-1]
+    former, now = life.memory.list_as_of("owner", put_right, include_former=True).memories[::-1]
     assert (former.memory.text, former.memory.until, former.replaced_by) == (OSLO, now.memory.said_at, "entry 2")
     assert life.texts_at(slept) == [OSLO]
     found = {one.memory.text: one.memory for one in life.search.search("Oslo or Bergen?", "owner", as_of=put_right)}
@@ -285,26 +285,31 @@ async def test_a_person_is_told_what_was_known_and_since_when(life: Timeline) ->
     await life.correct("I live in Bergen.")
     later = NOW + timedelta(days=2)
 
-    def then(words: str) -> MemoriesAsOf:
+    async def then(words: str) -> MemoriesAsOf:
         at, text = split_as_of(words, later, UTC)
-        return life.memory.list_as_of(text, "owner", at, limit=50)
+        if text:
+            return await life.memory.search_as_of(text, "owner", at, limit=50)
+        return life.memory.list_as_of("owner", at, limit=50)
 
-    def told(words: str) -> str:
-        return render_as_of(then(words), UTC)
+    async def told(words: str) -> str:
+        return render_as_of(await then(words), UTC)
 
-    (oslo, *_) = life.memory.list_as_of("", "owner", NOW + 2 * HOUR).memories
-    assert (told("2026-11-20 12:30")).split("\n") == [
+    (oslo, *_) = life.memory.list_as_of("owner", NOW + 2 * HOUR).memories
+    assert (await told("2026-11-20 12:30")).split("\n") == [
         "As it was known on Fri 2026-11-20 12:30:",
         f'- [{oslo.reference}] 2026-11-20, fact: "I live in Oslo."',
     ]
-    assert "Bergen" not in told("2026-11-20 12:30 where do I live") and "Bergen" in told("2026-11-20")
-    assert "noted from Fri 2026-11-20 11:00 on" in told("2026-11-19")
-    assert "matches that" in told("2026-11-20 zebra")
-    assert AsOfItem.model_validate(then("2026-11-20 12:30")).model_dump(mode="json")["as_of"] == "2026-11-20T12:30:00Z"
+    assert "Bergen" not in await told("2026-11-20 12:30 where do I live") and "Bergen" in await told("2026-11-20")
+    assert "noted from Fri 2026-11-20 11:00 on" in await told("2026-11-19")
+    assert "matches that" in await told("2026-11-20 zebra")
+    assert (
+        AsOfItem.model_validate(await then("2026-11-20 12:30")).model_dump(mode="json")["as_of"]
+        == "2026-11-20T12:30:00Z"
+    )
 
 
 def test_before_anything_is_remembered_that_is_said(life: Timeline) -> None:
-    then = life.memory.list_as_of("", "owner", NOW)
+    then = life.memory.list_as_of("owner", NOW)
     assert render_as_of(then, UTC).splitlines()[1:] == [NOTHING_REMEMBERED]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from assistant.core.pacing import Pacer
+from assistant.core.pacing import GroupPlaces, Pacer
 
 
 class _Rounds:
@@ -68,3 +68,41 @@ async def test_alone_nobody_waits() -> None:
     await pacer.wait()
     assert rounds.number == before
     rounds.stop()
+
+
+async def test_a_few_of_each_group_are_at_it_at_a_time_and_those_of_another_do_not_wait_for_them() -> None:
+    places, ends, at_it = GroupPlaces(2, seconds=60), asyncio.Event(), list[str]()
+
+    async def work(name: str) -> None:
+        give_back = await places.wait(name[0])
+        at_it.append(name)
+        await ends.wait()
+        give_back()
+        give_back()
+
+    working = [asyncio.create_task(work(name)) for name in ("a0", "a1", "a2", "a3", "b0")]
+    await asyncio.sleep(0)
+    assert at_it == ["a0", "a1", "b0"]
+    working[2].cancel()
+    ends.set()
+    await asyncio.gather(*working, return_exceptions=True)
+    assert at_it == ["a0", "a1", "b0", "a3"] and places._taken == places._waiting == {}
+
+
+async def test_who_is_slow_keeps_nobody_out() -> None:
+    places = GroupPlaces(1, seconds=0)
+    held = [await places.wait("a") for _ in range(5)]
+    for give_back in held:
+        give_back()
+    assert places._taken == {}
+
+
+async def test_a_place_that_is_offered_to_one_who_is_cancelled_then_goes_to_the_next() -> None:
+    places = GroupPlaces(1, seconds=60)
+    give_back = await places.wait("a")
+    first, second = (asyncio.create_task(places.wait("a")) for _ in range(2))
+    await asyncio.sleep(0)
+    give_back()
+    first.cancel()
+    (await second)()
+    assert places._taken == places._waiting == {}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
 
-from sleep.rules.pattern_files import DATA_FILES, read_classifier, read_patterns
+from sleep.rules import pattern_files
+from sleep.rules.pattern_files import DATA_FILES, load_pattern, read_classifier, read_patterns
 from sleep.rules.required_words import required_pieces, split_by_commonness
 from sleep.rules.sentence_cache import forget_sentences
 from sleep.rules.word_index import indexed, indexed_search
@@ -100,3 +102,29 @@ def test_a_long_pattern_is_split_into_what_is_rare_and_what_is_common() -> None:
     for text in ("it is cancelled", "no", "never the", "x )x x", "(rescheduled", "nothing"):
         both = re.search(rare, text) or re.search(common, text)
         assert bool(both) == bool(re.search(pattern, text))
+
+
+async def test_a_pattern_is_taken_up_in_the_index_by_no_thread_in_which_an_event_loop_would_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken_up: list[str] = []
+
+    def noted(pattern: re.Pattern[str]) -> dict[str, object]:
+        taken_up.append(pattern.pattern)
+        return indexed(pattern)
+
+    monkeypatch.setattr(pattern_files, "indexed", noted)
+    pattern, signs = load_pattern("requests", "order"), read_classifier.__wrapped__().signs
+
+    def ask() -> None:
+        for _ in range(60):
+            pattern.search("Water the plants.")
+            for sign in signs:
+                sign.pattern.search("Water the plants.")
+
+    ask()
+    assert taken_up == []
+    await asyncio.to_thread(ask)
+    assert len(taken_up) == 1 + len(signs) == len(set(taken_up))
+    ask()
+    assert len(taken_up) == 1 + len(signs)

@@ -15,12 +15,14 @@ Writing functions are called inside a transaction.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import datetime
+from functools import cache
 from sqlite3 import Row
-from typing import Any
+from typing import Any, cast
 
 from assistant.core.checkpoints import Checkpoint, CheckpointState, Compaction
 from assistant.core.dataclass import dataclass
@@ -30,6 +32,7 @@ from assistant.store.rows import class_row, dump_json
 from assistant.store.script.index import find_message_row
 from assistant.store.script.sessions import Session
 from assistant.store.script.view import FROM_VIEW, IS_MESSAGE_ROW, view_parameters
+from assistant.store.sqlite_errors import unreadable_rows_explained
 
 BELONGS_IN_VIEW = "m.hidden_by IS NULL AND m.kind NOT IN ('undo', 'redaction')"
 """Which messages `m` after the last checkpoint have a row in the view."""
@@ -46,9 +49,13 @@ class CoveredRange:
     to_seq: int
 
 
-read_checkpoint_row = class_row(
-    Checkpoint, session="session_id", num="checkpoint_num", summary="summary_content", cost_usd="summary_cost_usd"
-)
+_RENAMED = {
+    "session": "session_id",
+    "num": "checkpoint_num",
+    "summary": "summary_content",
+    "cost_usd": "summary_cost_usd",
+}
+read_checkpoint_row = class_row(Checkpoint, **_RENAMED)
 
 
 def find_checkpoint_row(db: Database, checkpoint_id: int) -> Row | None:
@@ -56,25 +63,68 @@ def find_checkpoint_row(db: Database, checkpoint_id: int) -> Row | None:
 
 
 def list_checkpoints(db: Database, session: str, state: str | None, after: int) -> list[Checkpoint]:
-    """Return the checkpoints of a session numbered above `after`, in one state if one is given, oldest first."""
+    """Return the checkpoints of a session numbered above `after`, in one state if one is given, oldest first. Raises
+    `StoreError`."""
     where = "session_id = ? AND checkpoint_num > ? AND state = coalesce(?, state) ORDER BY checkpoint_num"
-    return db.read_all(read_checkpoint_row, f"SELECT * FROM checkpoints WHERE {where}", (session, after, state))
+    return _to_checkpoints(db, db.rows(_in_one_row(where), (session, after, state)))
 
 
-def list_live_checkpoint_rows(db: Database, row_key: tuple[str, int], columns: str = "*") -> list[Row]:
-    """Return the live checkpoints of a generation (`Session.row_key`), oldest range first."""
-    return db.rows(
-        f"SELECT {columns} FROM checkpoints WHERE session_id = ? AND generation = ? AND state = 'live'"
-        " ORDER BY from_seq",
-        row_key,
-    )
+def list_live_checkpoint_rows(
+    db: Database, row_key: tuple[str, int], columns: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Return these columns, or those of a `Checkpoint`, of the live checkpoints of a generation (`Session.row_key`),
+    oldest range first. Raises `StoreError`."""
+    return _to_rows(db, db.rows(_in_one_row(_IS_LIVE, columns), row_key), columns)
 
 
-def require_adjacent_checkpoints(db: Database, session: Session, checkpoint_ids: Sequence[int]) -> list[Row]:
+class LiveCheckpoints:
+    """The live checkpoints of a generation, read again only after checkpoints changed: a compaction asks several
+    times."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._read: list[Row] = []
+        self._checkpoints: list[Checkpoint] = []
+
+    def read(self, row_key: tuple[str, int]) -> list[Checkpoint]:
+        """Return them by their `Session.row_key`, oldest range first. Raises `StoreError`."""
+        read = self._db.remembered.rows("checkpoints", _in_one_row(_IS_LIVE), row_key)
+        if read is not self._read:
+            self._checkpoints, self._read = _to_checkpoints(self._db, read), read
+        return list(self._checkpoints)
+
+
+_IS_LIVE = "session_id = ? AND generation = ? AND state = 'live' ORDER BY from_seq"
+
+
+def _in_one_row(where: str, columns: Sequence[str] = ()) -> str:
+    # With each row that is read, another thread may take the interpreter, and an import leaves thousands.
+    values = ", ".join(columns or _all_columns())
+    return f"SELECT json_group_array(json_array({values})) FROM (SELECT * FROM checkpoints WHERE {where})"
+
+
+def _to_rows(db: Database, read: Sequence[Row], columns: Sequence[str] = ()) -> list[dict[str, Any]]:
+    names = columns or _all_columns()
+    with unreadable_rows_explained(db.path):
+        return [dict(zip(names, values, strict=True)) for values in json.loads(read[0][0])]
+
+
+def _to_checkpoints(db: Database, read: Sequence[Row]) -> list[Checkpoint]:
+    rows = _to_rows(db, read)
+    with unreadable_rows_explained(db.path):
+        return list(map(read_checkpoint_row, cast(list[Row], rows)))
+
+
+@cache
+def _all_columns() -> tuple[str, ...]:
+    return tuple(_RENAMED.get(field.name, field.name) for field in fields(Checkpoint))
+
+
+def require_adjacent_checkpoints(db: Database, session: Session, checkpoint_ids: Sequence[int]) -> list[dict[str, Any]]:
     """Return ids and ranges of adjacent live checkpoints, oldest first. Raises `CorruptStore` if they are not
     adjacent."""
     # An import leaves thousands.
-    columns = "id, from_message_id, to_message_id, from_seq, to_seq"
+    columns = ("id", "from_message_id", "to_message_id", "from_seq", "to_seq")
     rows = list_live_checkpoint_rows(db, session.row_key, columns) if checkpoint_ids else []
     wanted = {*checkpoint_ids}
     places = [place for place, row in enumerate(rows) if row["id"] in wanted]

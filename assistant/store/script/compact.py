@@ -9,10 +9,10 @@ covered by a checkpoint that refers to the log; it cannot be undone, nor can ear
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from sqlite3 import Row
+from typing import Any
 
 from assistant.core.checkpoints import REFERENCE_TIER, Checkpoint, CheckpointState, Compaction
 from assistant.core.dataclass import dataclass
@@ -121,7 +121,9 @@ def _find_cut(db: Database, views: Views, session: Session, compaction: Compacti
     return _ViewCut(covered, position, messages)
 
 
-def _cut_for_merge(views: Views, session: Session, compaction: Compaction, absorbed: Sequence[Row]) -> _ViewCut:
+def _cut_for_merge(
+    views: Views, session: Session, compaction: Compaction, absorbed: Sequence[Mapping[str, Any]]
+) -> _ViewCut:
     """Return the cut for a merge of checkpoints, which replaces only the prefix."""
     if compaction.from_message_id != absorbed[0]["from_message_id"]:
         raise compaction_refused(session, f"it does not start at message {compaction.from_message_id}")
@@ -134,7 +136,7 @@ def _date_prefix(
     db: Database, session: Session, prefix: Sequence[CountedMessage], now: datetime
 ) -> list[CountedMessage]:
     """Return the new prefix with dates; its summary names the live checkpoints."""
-    live = [row["id"] for row in list_live_checkpoint_rows(db, session.row_key, "id")]
+    live = [row["id"] for row in list_live_checkpoint_rows(db, session.row_key, ("id",))]
     dated = []
     for row in prefix:
         message = row.message if row.message.ts is not None else replace(row.message, ts=now)

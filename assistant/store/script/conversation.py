@@ -36,11 +36,11 @@ from assistant.store.rows import clean_message, clean_text, dump_json
 from assistant.store.script import sessions as session_rows
 from assistant.store.script.append import Appender, CountMessageTokens, RecordOrigin, ToViewMessage
 from assistant.store.script.checkpoints import (
+    LiveCheckpoints,
     begin_lease,
     fail_checkpoint,
     fail_interrupted_compactions,
     list_checkpoints,
-    list_live_checkpoint_rows,
     mark_extracted,
     read_checkpoint_row,
     update_checkpoint,
@@ -103,7 +103,7 @@ class StoredConversation:
         self._classify_request, self._undo_kept = classify_request, undo_kept
         self._own_compactions: set[int] = set()
         self._discarding: set[str] = set()
-        self._sessions = SessionList(db)
+        self._sessions, self._live_checkpoints = SessionList(db), LiveCheckpoints(db)
         self.views = Views(db)
         self.appender = Appender(db, log, self.views, to_view_message=to_view_message, count_tokens=count_tokens)
         self._inbox = Inbox(db, self.appender.next_id)
@@ -341,7 +341,7 @@ class StoredConversation:
         return self._db.read_all(read_checkpoint_row, sql, (session, limit))
 
     def live_checkpoints(self, session: str, generation: int) -> list[Checkpoint]:
-        return [read_checkpoint_row(row) for row in list_live_checkpoint_rows(self._db, (session, generation))]
+        return self._live_checkpoints.read((session, generation))
 
     def list_unjournaled_checkpoints(self, *, limit: int = 100) -> list[Checkpoint]:
         sql = "SELECT * FROM checkpoints WHERE journaled = 0 AND state IN ('live', 'absorbed') ORDER BY id LIMIT ?"
