@@ -34,6 +34,7 @@ LEAST_SHARES = {
     "ordinary_days.jsonl": 0.95,
     "other_words.jsonl": 0.95,
     "changed_minds.jsonl": 0.95,
+    "siblings.jsonl": 0.95,
 }
 # Every so many lines: each has a home and an app of its own, which cost 80 ms of CPU.
 STEPS = {
@@ -58,6 +59,7 @@ STEPS = {
     "long_queue.jsonl": 6,
     "remarks.jsonl": 16,
     "seen.jsonl": 12,
+    "siblings.jsonl": 31,
     "turns_of_phrase.jsonl": 19,
     "variants.jsonl": 4,
 }

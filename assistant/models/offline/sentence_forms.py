@@ -49,6 +49,7 @@ from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
 from assistant.models.offline.tense_forms import intent_of_tense, tells_of_past_day, tells_what_happened
 from assistant.models.offline.timers import is_the_alarm
+from assistant.models.offline.word_swaps import tells_which
 
 _HOUR_AT_END = lazy_regex(r"(?<![\w:.])\d{1,2}[.!]*$")
 _ONCE_MORE = lazy_regex(r"\b(?:again|once more|noch ?mal|encore une fois|otra vez)\b")
@@ -67,7 +68,7 @@ _MAIL = lazy_regex(
 _MISTAKEN = lazy_regex(
     r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt"
     r"|trompe\w*|erreur"
-    r"|goure\w*|equivo\w+|confund\w+|error)\b"
+    r"|gour+e\w*|plante de (?:jour|date|heure)|emmele\w*|equivo\w+|confund\w+|error)\b"
 )
 _NOT_TOLD = ("cannot", "asks", "question", "world", "imperative")
 _OF_OTHERS = lazy_regex(r"\b(?:ils|elles|il|elle) (?:ne |n'|se |s'|y |en )?(?!y\b|fau|peu|pourr|va\b|reste)\w{3,}")
@@ -124,7 +125,11 @@ def _intent_at_once(it: _Sentence) -> str:
     """The intent of what nothing else in the sentence can change; "" for none."""
     if says_any(("recalls", "days_until"), it.folded):
         return "question" if says("recalls", it.folded) else "ask"
-    if says("resembles", it.folded) or (it.likeliest == "remind" and _tells_appointment(it.text, it.folded)):
+    if (
+        says("resembles", it.folded)
+        or tells_which(it.text)
+        or (it.likeliest == "remind" and _tells_appointment(it.text, it.folded))
+    ):
         return "statement"
     if (it.likeliest in ("remind", "move", "ask") and not it.named and tells_what_happened(it.text)) or (
         it.likeliest == "ask" and tells_of_past_day(it.text)
