@@ -226,8 +226,8 @@ def each_named(text: str, items: Sequence[ListedItem]) -> list[ListedItem]:
     """What the parts of a text between commas and "and" name, where each part that names anything names one."""
     named: list[ListedItem] = []
     for part in re.split(
-        r"\s*[,;]\s*|\s+(?:and|n|und|et|y|e|ni|plus|\+|&|as well as|along with|together with|sowie|ainsi que"
-        r"|asi como)\s+",
+        r"\s*[,;]\s*|\s+(?:and|n|und|et|y|e|ni|or|nor|noch|plus|\+|&|as well as|along with|together with|sowie"
+        r"|ainsi que|asi como)\s+",
         text,
     ):
         found = matching(subject_words(part), items)

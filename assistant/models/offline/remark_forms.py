@@ -105,8 +105,8 @@ _IS_THERE = lazy_regex(
 
 _BACK_ON = lazy_regex(
     r"\b(?:back on|back (?:on)?to|(?:put|bring|want|need|have) (?:[\w']+ ){1,4}back\b"
-    r"|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again)|wieder (?:auf"
-    r"|drauf|rein)|remets?"
+    r"|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again|on)\b|mets[- ](?:le|la|les) sur|ponl[oa]s? en"
+    r"|wieder (?:auf|drauf|rein)|remets?"
     r"|rajoute\w*|otra vez (?:a|en)|de nuevo (?:a|en)|vuelve a (?:poner|anadir)\w*)\b"
 )
 

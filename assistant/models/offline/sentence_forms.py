@@ -18,7 +18,7 @@ from assistant.models.offline.cues import clauses, fold, read_cues, says, says_a
 from assistant.models.offline.list_forms import heads_list, heads_todo, is_for_list, notes_quoted, puts_on_list
 from assistant.models.offline.lists import list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, is_other_list, matching, subject_words
-from assistant.models.offline.mood import has_others_do, tells_without_subject
+from assistant.models.offline.mood import has_others_do, is_participle_first, tells_without_subject
 from assistant.models.offline.order_signs import (
     HAS_IT,
     INFINITIVE,
@@ -146,7 +146,7 @@ def _intent_at_once(it: _Sentence) -> str:
         return "ask"
     if notes_quoted(it.text) and not (it.named or says("reminder_noun", it.folded)):
         return "add"
-    if has_all_but(it.text) and it.named:
+    if (has_all_but(it.text) or is_participle_first(it.text)) and it.named:
         return "complete"
     if it.likeliest == "add" and _ASKS_TO_REMIND.match(it.folded) and not names_list(it.text):
         return "remind"

@@ -64,7 +64,8 @@ _SWAPS = tuple(
         r"(?P<new>[\w'-]+(?: [\w'-]+){0,3})$",
         # "butter no, margarine"
         r"(?P<old>[\w-]+) (?:no|nicht|non)\s*,\s*(?:queria decir |sondern |sino |je voulais dire |mejor )?"
-        r"(?P<new>[\w'-]+(?: [\w'-]+){0,3})$",
+        r"(?:(?:es|c'est|it'?s|es ist) (?:a )?)?"
+        rf"(?P<new>[\w'-]+(?: (?!que\b|quien\b|a\b)[\w'-]+){{0,3}}){_OF_ONESELF}",
         # "Emilia hol ich ab, nicht Emma"
         r"^(?P<new>[\w-]{3,}) [^,]{3,40}, (?:not|nicht|pas|no) (?:a |de )?(?P<old>[\w-]{3,})$",
         # "Den Hundefriseur muss ich anrufen, nicht den Tierarzt"
