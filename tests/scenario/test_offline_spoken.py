@@ -35,6 +35,9 @@ LEAST_SHARES = {
     "other_words.jsonl": 0.95,
     "changed_minds.jsonl": 0.95,
     "siblings.jsonl": 0.95,
+    "second_siblings.jsonl": 0.95,
+    "terse_households.jsonl": 0.95,
+    "busy_weeks.jsonl": 0.95,
 }
 # Every so many lines: each has a home and an app of its own, which cost 80 ms of CPU.
 STEPS = {
@@ -60,6 +63,9 @@ STEPS = {
     "remarks.jsonl": 16,
     "seen.jsonl": 12,
     "siblings.jsonl": 31,
+    "second_siblings.jsonl": 26,
+    "terse_households.jsonl": 20,
+    "busy_weeks.jsonl": 18,
     "turns_of_phrase.jsonl": 19,
     "variants.jsonl": 4,
 }

@@ -102,7 +102,7 @@ _TODO_DAY_LAST = lazy_regex(
 )
 _AGAIN_IN = lazy_regex(
     r"(?P<before>\b(?:(?:again|snooze\b(?:(?! (?:un)?till?\b| at\b| to\b).)*|later)(?:,| in| for)*"
-    r"|(?:remind|ping|nudge|tell|buzz)\b.{0,80} in) )(?P<number>5|10|15|20|30|five|ten|fifteen|twenty"
+    r"|(?:remind|ping|nudge|tell|buzz)\b.{0,80} in) )(?P<number>5|10|15|20|25|30|40|45|five|ten|fifteen|twenty"
     r"|thirty)(?P<end>[\s.!?]*)$",
     re.IGNORECASE,
 )

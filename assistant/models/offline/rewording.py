@@ -13,6 +13,7 @@ from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, read_cues
 from assistant.models.offline.lists import is_same_list, list_names, tidy_item, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words, words_of
+from assistant.models.offline.order_signs import may_be_request
 from assistant.models.offline.plans import OtherAnswer, Plan, PlanContext, ask_which, call_tool, describe_todos
 from assistant.models.offline.targets import find_targets
 from assistant.models.offline.word_swaps import ARTICLE, find_swap, is_thing
@@ -93,6 +94,13 @@ _OTHER_NUMBER = lazy_regex(
 )
 
 
+_SHOULD_SAY = lazy_regex(
+    r"^[^,;]{2,40} (?:should (?:say|read|be called)|soll(?:te)?|doit (?:s'appeler|dire)"
+    r"|(?:debe|deberia) (?:decir|llamarse)) (?P<new>[^,;]{2,60})$"
+)
+_ONE = frozenset(["1", "one", "a", "ein", "eins", "eine", "un", "une", "uno", "una"])
+
+
 def _plain(text: str) -> str:
     """The words without marks of quotation and at the ends."""
     return " ".join(re.sub('[«»„“”"]', " ", text).split()).strip(" .!?")
@@ -123,6 +131,12 @@ def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
         return False  # "grapes found, no ham": both are there
     # It may be for another list.
     return all(is_same_list(swap[0].list, name) for name in filter(None, list_names(text)))
+
+
+def is_new_name(text: str) -> bool:
+    """Whether a sentence only says what something is to be called, "and" or not: "it should say wash and wax"."""
+    match = _SHOULD_SAY.match(fold(text))
+    return match is not None and not may_be_request(match["new"])
 
 
 def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
@@ -176,6 +190,8 @@ def _find_other_number(plain: str, items: Sequence[ListedItem]) -> tuple[ListedI
     old = re.compile(rf"(?<!\w){re.escape(match['old'])}(?!\w)")
     named = matching(subject_words(match["what"]), [item for item in items if not item.done])
     found = [item for item in named if old.search(fold(item.text))]
+    if not found and len(named) == 1 and match["old"] in _ONE and not re.search(r"\d", named[0].text):
+        return named[0], plain[match.start("new") : match.end("what")]  # "2 milks not 1"
     if len(found) != 1 or (place := old.search(fold(found[0].text))) is None:
         return None
     new = plain[match.start("new") : match.end("new")]
@@ -221,7 +237,7 @@ def _find_new_name(plain: str, items: Sequence[ListedItem]) -> tuple[ListedItem,
     """The one thing that a sentence names with the name that it is to have: "swap milk for oat milk"."""
     for pattern in _NEW_NAMES:
         match = pattern.search(fold(plain))
-        if match is None or not match.groupdict().get("old"):
+        if match is None or not (old := match.groupdict().get("old")) or _is_hour(old) or find_times(old).pieces:
             continue
         new = tidy_item(without_lists(plain[match.start("new") : match.end("new")]))
         found = matching(subject_words(match["old"]), [item for item in items if not item.done])

@@ -68,7 +68,8 @@ _MAIL = lazy_regex(
 _MISTAKEN = lazy_regex(
     r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt"
     r"|trompe\w*|erreur"
-    r"|gour+e\w*|plante de (?:jour|date|heure)|emmele\w*|equivo\w+|confund\w+|error)\b"
+    r"|gour+e\w*|plante de (?:jour|date|heure)|emmele\w*|equivo\w+|confund\w+|error|i mean(?:t)?"
+    r"|mein(?:t?e)? ich|ich meinte|voulais dire|(?:queria|quise) decir)\b"
 )
 _NOT_TOLD = ("cannot", "asks", "question", "world", "imperative")
 _OF_OTHERS = lazy_regex(r"\b(?:ils|elles|il|elle) (?:ne |n'|se |s'|y |en )?(?!y\b|fau|peu|pourr|va\b|reste)\w{3,}")
@@ -375,9 +376,8 @@ def _moves(
     just_set = any(call.is_latest for call in context.earlier) and bool(find_last_changed(context)[1])
     if not rest:
         short = len(folded.split()) <= _SHORT and not may_be_request(folded) and not says("agenda_noun", folded)
-        mistaken = admits_mistake(text)
         otherwise = says("set_reminder", folded) and _OTHERWISE.search(folded) is not None
-        return (corrects or mistaken or otherwise or (short and likeliest != "ask")) and just_set
+        return (corrects or admits_mistake(text) or otherwise or (short and likeliest != "ask")) and just_set
     reminders = [item for item in named if item.kind == "reminder"]
     if len(reminders) == 1 and likeliest in ("remind", "ask", "cannot") and is_the_alarm(folded):
         return True
@@ -395,6 +395,6 @@ def _moves(
     )
     # "Do the roses on Sunday", which are due on Saturday.
     days, now = times.of_kind("day"), context.now
-    other_day = likeliest == "ask" and bool(days) and whole and bool(named[0].due)
+    other_day = likeliest == "ask" and bool(days) and whole and (bool(named[0].due) or named[0].kind == "todo")
     other_day = other_day and now is not None and not is_old_time(named[0], days[0], times, now)
     return whole and (told or other_day or "→" in folded)

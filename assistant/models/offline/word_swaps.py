@@ -32,7 +32,8 @@ _NOT_BUT = lazy_regex(
 _THIS_NOT_THAT = lazy_regex(
     rf"\b(?:it'?s|es|c'est|era|ist|is|mean|meant|meinte?|(?:queria|quise) decir|voulais dire)"
     rf" (?P<new>[^,.;]+?),? (?:and |y |et |und )?"
-    rf"(?:not|nicht|pas|no) (?:a |de |to |an )?{ARTICLE}(?P<old>[\w-]+(?: [\w-]+)??){_OF_ONESELF}"
+    rf"(?:not|nicht|pas|no) (?:a |de |to |an |for |fur |pour |para |avec |mit |con |with )?{ARTICLE}"
+    rf"(?P<old>[\w-]+(?: [\w-]+)??){_OF_ONESELF}"
 )
 _CLAUSE = lazy_regex(r",? (?:i|we|that|who|whom|que|qu'|qui|a quien|al que|a la que|ich|muss|wir|den|die)\b")
 # "I meant Katie", "Friday, not Thursday"
