@@ -36,6 +36,10 @@ _LONG_SIGNS = re.compile(
 )
 _GAP = rf"{_SPACE}+(?:[>|]{_SPACE}*)*"
 _LONG_VALUE = 8
+_HEX = frozenset(b"0123456789abcdef")
+_HEX_AND_DASH = _HEX | {ord("-")}
+_DIGEST_LENGTH = 32  # of the shortest digest, salt or UUID that is stored, in hexadecimal digits
+_LIKELY_IN_DIGEST = 12  # shorter ones are in the digests of a long log by chance
 _ANCHOR = lazy_regex(r"[a-z0-9]+")
 _HIDING = frozenset({"Cc", "Cf", "Zl", "Zp"})
 
@@ -56,13 +60,38 @@ class WordForm:
         return re.compile(self.text_pattern, re.IGNORECASE)
 
     @cached_property
-    def data(self) -> re.Pattern[bytes]:
+    def _data(self) -> re.Pattern[bytes]:
         return re.compile(self.data_pattern.encode(), 0 if self.is_name else re.IGNORECASE)
 
+    def find_data(self, data: bytes, *, in_any_case: bool = False) -> Iterator[tuple[int, int]]:
+        """Yield the spans of all matches in bytes; `in_any_case`: also of names in another case, as in text. Short
+        hexadecimal text ("cafe", "BEF50") is found by chance in the digests of records: these are no copies of it."""
+        pattern = self._data_in_any_case if in_any_case else self._data
+        spans = (match.span() for match in pattern.finditer(data))
+        return (span for span in spans if not is_in_digest(data, *span)) if self._is_short_hex else spans
+
     @cached_property
-    def data_in_any_case(self) -> re.Pattern[bytes]:
-        """What `text` matches, in bytes."""
+    def _is_short_hex(self) -> bool:
+        signs = [char for char in self.source.lower() if char.isalnum()]
+        return len(signs) < _LIKELY_IN_DIGEST and _HEX.issuperset("".join(signs).encode())
+
+    @cached_property
+    def _data_in_any_case(self) -> re.Pattern[bytes]:
         return re.compile(self.data_pattern.encode(), re.IGNORECASE)
+
+
+def is_in_digest(data: bytes, start: int, end: int) -> bool:
+    """Return whether a span is a part of a digest, a salt or a UUID: lower-case hexadecimal digits, with dashes in
+    between, and more of them than the span has."""
+    first, last = max(0, start - 2 * _DIGEST_LENGTH), min(len(data), end + 2 * _DIGEST_LENGTH)
+    if not set(data[start:end]) <= _HEX_AND_DASH:
+        return False
+    left, right = start, end
+    while left > first and data[left - 1] in _HEX_AND_DASH:
+        left -= 1
+    while right < last and data[right] in _HEX_AND_DASH:
+        right += 1
+    return sum(byte in _HEX for byte in data[left:right]) >= _DIGEST_LENGTH
 
 
 def without_signs(lowered: bytes) -> bytes:

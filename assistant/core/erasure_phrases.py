@@ -74,8 +74,7 @@ class PhraseMatcher:
         return _merged([*found, *self._word_spans(text)])
 
     def _byte_spans(self, data: bytes) -> list[tuple[int, int]]:
-        forms = self._present(data.lower())
-        return _merged(match.span() for form in forms for match in form.data.finditer(data))
+        return _merged(span for form in self._present(data.lower()) for span in form.find_data(data))
 
     def matches(self, text: str) -> bool:
         return self._has_phrase(text) or any(True for _ in self._word_spans(text))
@@ -89,11 +88,11 @@ class PhraseMatcher:
 
     def matched(self, data: bytes) -> set[str]:
         """Return which phrases and values occur in UTF-8 bytes."""
-        return {form.source for form in self._present(data.lower()) if form.data.search(data)}
+        return {form.source for form in self._present(data.lower()) if any(form.find_data(data))}
 
     def matched_in_any_case(self, data: bytes) -> set[str]:
         """Like `matched`, but ignoring the case of names, as in text."""
-        return {form.source for form in self._present(data.lower()) if form.data_in_any_case.search(data)}
+        return {form.source for form in self._present(data.lower()) if any(form.find_data(data, in_any_case=True))}
 
     def blank_bytes(self, data: bytes) -> bytes:
         """Replace matches by spaces, keeping the length."""

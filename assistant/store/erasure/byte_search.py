@@ -13,7 +13,7 @@ import gzip
 import re
 import subprocess
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -46,12 +46,13 @@ class ByteSearch:
         self._base64 = sorted({core for text in texts for core in _base64_cores(text)})
         self._wide = [(_wide_anchor(text), pattern) for text in texts for pattern in _wide_patterns(text)]
 
-    def count_in_file(self, path: Path) -> int:
-        """Return how often the text is in a file; 0 if the file does not exist. Raises `StoreError` if it cannot be
-        read."""
+    def count_in_file(self, path: Path, change: Callable[[bytes], bytes] | None = None) -> int:
+        """Return how often the text is in a file, or in what `change` makes of its lines; 0 if the file does not exist.
+        Raises `StoreError` if it cannot be read."""
         try:
-            with open_beside_sqlite(path) as file:
-                return self.count(_blocks(gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file))
+            with open_beside_sqlite(path) as opened:
+                file = gzip.GzipFile(fileobj=opened) if path.suffix == ".gz" else opened
+                return self.count(map(change, _whole_lines(file)) if change else _blocks(file))
         except FileNotFoundError:
             return 0
         except (OSError, EOFError, zlib.error) as error:
@@ -182,6 +183,11 @@ def _wide_char(char: str, encoding: str) -> bytes:
 def _blocks(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
     while block := file.read(_BLOCK):
         yield block
+
+
+def _whole_lines(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+    while lines := file.readlines(_BLOCK):
+        yield b"".join(lines)
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from assistant.core.erasure_values import (
 from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord, is_from_schedule
 from assistant.core.text import STOP_WORDS, WORD, fold_text
+from assistant.store.erasure.own_words import without_own_words
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.home.workspace import ADDED_FOLDER, EARLIER_FOLDER, SENT_FOLDER
 from assistant.store.log.format import SALT_KEY, decode_record
@@ -230,8 +231,10 @@ def _find_echoes(
                 continue
             # Names of models and accounts, and the like.
             values.said |= matcher.matched(line[:at])
-            in_any_case = matcher.matched_in_any_case(line[at:])
-            met = matcher.matched(line[at:]) if in_any_case else set()
+            in_any_case, met = matcher.matched_in_any_case(line[at:]), set[str]()
+            if in_any_case:
+                body = without_own_words(line[at:])
+                in_any_case, met = matcher.matched_in_any_case(body), matcher.matched(body)
             shared = {path for path in values.files if path.encode() in line}
             has_words = may_have_words(line[at:].decode(errors="replace"), values.words)
             in_turn = _TURN.search(line, 0, at)

@@ -39,6 +39,7 @@ from assistant.store.archive.format import (
 from assistant.store.character.memory_files import DAILY_NOTES_FOLDER, MEMORY_FILE
 from assistant.store.database import Database
 from assistant.store.erasure.byte_search import ByteSearch
+from assistant.store.erasure.own_words import is_said
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.files import find_files
 from assistant.store.log.format import SALT_KEY
@@ -258,5 +259,5 @@ def redact_archived_line(line: bytes, plan: ErasurePlan) -> bytes:
         named = json.loads(line[:at] + b"}")["id"] in plan.ids
     except (ValueError, KeyError, TypeError):
         return plan.wording.blank_bytes(line)
-    words = plan.unique.match_ends(line[at:])
-    return build_blank_line(line[:at], len(line)) if (named or words) and not is_blank_line(line) else line
+    goes = (named or is_said(line[at:], plan.unique)) and not is_blank_line(line)
+    return build_blank_line(line[:at], len(line)) if goes else line

@@ -29,6 +29,7 @@ from assistant.store.erasure.character_rows import changed_entries, find_charact
 from assistant.store.erasure.copies import database_copy_has_words, find_memories, list_database_copies
 from assistant.store.erasure.derived import TRANSFER_FOLDERS, add_derived, list_calls, spoken_texts
 from assistant.store.erasure.files import ErasableFile, find_affected_archives, list_erasable_files
+from assistant.store.erasure.own_words import without_own_words
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.erasure.script_rows import find_script_changes
 from assistant.store.erasure.sources import ErasureSources
@@ -189,7 +190,7 @@ class ErasureFinder(ErasureSources):
             if session not in own
             for _, line in self._log.iterate_lines(session)
         )
-        return {value for line in lines for value in plan.wording.matched(line)}
+        return {value for line in lines for value in plan.wording.matched(without_own_words(line))}
 
     def values_in_files(self, plan: ErasurePlan) -> set[str]:
         """Return values of the plan that are in files that stay searchable."""

@@ -29,8 +29,9 @@ from assistant.store.derived import FILES_DB
 from assistant.store.erasure.byte_search import ByteSearch, open_beside_sqlite
 from assistant.store.erasure.files import CHAT_HISTORY_FILE
 from assistant.store.erasure.finder import WORKSPACE, ErasureFinder
+from assistant.store.erasure.own_words import without_own_words, without_words_of_schema
 from assistant.store.erasure.plan import ErasurePlan, is_plan_file
-from assistant.store.erasure.word_tables import PROGRAM_NAMES
+from assistant.store.erasure.word_tables import PROGRAM_COLUMNS, PROGRAM_NAMES
 from assistant.store.files import walk_files
 from assistant.store.home.repair_files import BEFORE_REPAIR_PREFIX
 from assistant.store.log.reader import LOG_NAME, session_folder_name
@@ -103,9 +104,9 @@ def _count_in_table(db: Database, table: str, plan: ErasurePlan, min_bytes: int)
     length = " + ".join(f'coalesce(length(CAST("{column}" AS BLOB)), 0)' for column in columns)
     sql = "SELECT i.name FROM pragma_index_list(?) AS l, pragma_index_info(l.name) AS i WHERE i.name IS NOT NULL"
     indexed = [row["name"] for row in db.rows(sql, (table,))]
-    counts, names = Counter[str](), PROGRAM_NAMES.get(table, ())
+    counts, names = Counter[str](), (*PROGRAM_NAMES.get(table, ()), *PROGRAM_COLUMNS)
     for row in db.iterate(f"SELECT {whose or 'NULL'} AS whose, * FROM {table} WHERE {length} >= ?", (min_bytes,)):
-        values = {column: row[column].encode(errors="replace") for column in columns if isinstance(row[column], str)}
+        values = {column: _cell_text(row[column]) for column in columns if isinstance(row[column], str)}
         if not plan.wording.match_ends(b"\0".join(values.values())):
             continue
         whose = "own" if row["whose"] in (None, plan.scope) else "theirs"
@@ -115,7 +116,12 @@ def _count_in_table(db: Database, table: str, plan: ErasurePlan, min_bytes: int)
     return counts
 
 
-_HAVE_NAMES = ("log/", "script.db", "character.db", "memory.db", _INDEX)
+def _cell_text(value: str) -> bytes:
+    """Return a value of a row; of JSON, without what the program itself puts into it."""
+    data = value.encode(errors="replace")
+    return without_own_words(data) if data.startswith((b"{", b"[")) else data
+
+
 _IN_NAME = "the name of a conversation has the words; each of its records has it, and it cannot be changed"
 
 
@@ -133,6 +139,8 @@ def search_home_for_remains(finder: ErasureFinder, plan: ErasurePlan) -> tuple[l
             if path.suffix == ".db" and _is_database_file(path):
                 leftover = _describe_database(path, name, count, finder, plan)
             else:
+                if count and name.partition("/")[0] in _IN_FOLDERS:
+                    count = search.count_in_file(path, without_own_words)
                 leftover = _describe_remain(path, name, count, own, finder, plan) if count else None
             leftover = leftover or _describe_name(name, plan)
         except StoreError as error:
@@ -201,11 +209,19 @@ def _describe_database(
 ) -> ErasureLeftover | None:
     if name.startswith((PREVIOUS_HOME_PREFIX, BEFORE_REPAIR_PREFIX)):
         return _of_previous_home(name, count) if count else None
+    only_said = plan
+    if count:
+        with closing(Database.open_reader(path)) as db:
+            only_said = without_words_of_schema(db, plan)
+        count = ByteSearch(only_said).count_in_file(path)
     if name == _INDEX and count:
         others = finder.values_of_others(plan) | finder.values_in_files(plan)
-        plan = replace(plan, values=_without(plan.values, others), runs=_without(plan.runs, others))
-        left = ByteSearch(plan).count_in_file(path)
-        return _still_there(name, left, plan) if left else _of_others(name, count)
+        values, runs = _without(only_said.values, others), _without(only_said.runs, others)
+        in_bytes = ByteSearch(replace(only_said, values=values, runs=runs)).count_in_file(path)
+        names = _count_rows(path, plan, long_only=False).names
+        if in_bytes > names:
+            return _still_there(name, in_bytes - names, plan)
+        return _of_others(name, count - names) if count > names else None
     if name == FILES_DB and plan.scope == OWNER_SCOPE:
         return _describe_file_index(path, count, plan)
     if name == CALENDARS_DB:

@@ -20,6 +20,7 @@ from assistant.core.messages import LogByteRange
 from assistant.core.records import LogRecord
 from assistant.store.database import Database
 from assistant.store.erasure.character_rows import RANGE_ENTRIES
+from assistant.store.erasure.own_words import is_said
 from assistant.store.erasure.plan import ErasurePlan, RecordLocation
 from assistant.store.log.format import SALT_KEY
 from assistant.store.log.reader import LogFiles
@@ -49,7 +50,7 @@ class ErasureSources:
         """Return the records of a log that have this text; invalid lines are skipped."""
         for offset, line in self._log.iterate_lines(session):
             at = line.find(SALT_KEY)
-            if at < 0 or is_blank_line(line) or not wording.match_ends(line[at:]):
+            if at < 0 or is_blank_line(line) or not is_said(line[at:], wording):
                 continue
             with suppress(ValueError, KeyError, TypeError):
                 message_id = int(json.loads(line[:at] + b"}")["id"])

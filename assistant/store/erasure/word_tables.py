@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
 from sqlite3 import Row
 from typing import Any
 
 from assistant.core.dataclass import dataclass
 from assistant.core.erasure_phrases import PhraseMatcher
-from assistant.core.messages import Media, Message, ToolCall
 from assistant.store.database import Database
+from assistant.store.erasure.own_words import MESSAGE_KEYS
 from assistant.store.erasure.plan import ErasurePlan
 from assistant.store.rows import FORGOTTEN_PLACEHOLDER, dump_json
 
@@ -31,9 +30,12 @@ PROGRAM_NAMES = {
     "model_facts": ("model",),
     "breakers": ("name",),
     "model_outages": ("model", "name"),
+    "collections": ("name",),
     "usage": ("provider", "model"),
 }
-"""Columns of script.db, by table, with names that the program gives itself: of tools and models, and the like."""
+"""Columns of databases, by table, with names that the program gives itself: of tools and models, and the like."""
+PROGRAM_COLUMNS = ("kind", "role", "scope", "state", "trust")
+"""Columns of any table with words that the program chooses, and with whose a row is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +118,11 @@ def join_columns(row: Row, columns: Iterable[str]) -> str:
     return "\0".join(row[name] or "" for name in columns)
 
 
-# A keyword like "arguments" could be part of the text, and a message without it could not be decoded.
-_OWN_KEYS = frozenset(field.name for kind in (Message, ToolCall, Media) for field in fields(kind))
-
-
 def redact_json(text: str, wording: PhraseMatcher) -> str:
     """Remove the text from strings within a JSON text. Invalid JSON is treated as plain text."""
     try:
         value = json.loads(text)
     except ValueError:
         return wording.remove_from_text(text)
-    redacted = wording.remove_from_json(value, FORGOTTEN_PLACEHOLDER, _OWN_KEYS)
+    redacted = wording.remove_from_json(value, FORGOTTEN_PLACEHOLDER, MESSAGE_KEYS)
     return text if redacted == value else dump_json(redacted)
