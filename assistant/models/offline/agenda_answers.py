@@ -164,8 +164,9 @@ def look_up(text: str, context: PlanContext) -> Plan:
         return _about(subject_words(text), items)
     except OtherAnswer:
         # "When do the doors open" is of nothing that is open.
-        rest = subject_words(read_cues().patterns["open_todos"].sub(" ", fold(spell_order(text))))
-        of_plans = not rest or says_any(_OF_PLANS, fold(text))
+        is_left = read_cues().patterns["open_todos"].search(fold(text))
+        rest = subject_words(spell_order(text))
+        of_plans = not rest or says_any(_OF_PLANS, fold(text)) or (is_left and is_left[0] not in ("open", "offen"))
         if of_plans and rank_intents(text, items)[0][0] == "ask" and not times.names_moment:
             again = says("repeating", fold(text))
             return _everything(

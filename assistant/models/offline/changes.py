@@ -80,6 +80,7 @@ _SOME_OF_IT = lazy_regex(
     r"\b(?:ones?|last|first|second|it|that|this|those|them|some\w*|\w*thing|eins|eine[ns]|was|letzte\w*|erste\w*|une?|ca"
     r"|dernier\w*|premier\w*|un[oa]|eso|ultim\w*|primer\w*)\b"
 )
+_BY = lazy_regex(r"(?:by|before|until|till?|bis|avant|d'ici|antes|hasta|para)\b")
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
 
 
@@ -224,6 +225,8 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
         return describe_todos((yield from call_tool("manage_todo_list", action="complete", ids=list(numbers))))
     if (says("asks", fold(text)) or text.endswith("?")) and not says("mark", fold(text)):
         raise OtherAnswer(asks=True)  # "did I buy the milk" asks
+    if _names_deadline(text):
+        raise OtherAnswer  # "flights by the end of the week": when it is to be done
     if is_all_open(text):
         if still := parts_still_open(text, todos):
             return f"{STILL_OPEN}: {', '.join(describe_item(item) for item in still)}"
@@ -242,6 +245,14 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
     if any(item.often for item in found):
         raise OtherAnswer
     return (yield from _take_away(found, "complete"))
+
+
+def _names_deadline(text: str) -> bool:
+    """Whether a sentence says until when something is to be done, and nothing of what was done."""
+    times, folded = find_times(text), fold(text)
+    by = any(_BY.match(_own(piece, times)) for piece in times.of_kind("day", "span"))
+    done = says_any(("done", "sense_done", "bare_done", "perfect", "mark"), folded)
+    return by and not done and not _PARTICIPLE_AT_END.search(fold(times.words))
 
 
 def _without_missing_side(text: str) -> str:

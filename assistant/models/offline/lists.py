@@ -137,14 +137,14 @@ _POINTS_TO_IT = lazy_regex(
 _BESIDE = lazy_regex(
     r"^(?:(?:and|und|et|y|also|auch(?: noch)?|noch|aussi|encore|también|tambien|oh|ach|ah|puis|then|dann|luego"
     r"|yeah|yes|ja|oui|sí"
-    r"|right|maybe"
-    r"|vielleicht|peut-être|quizás?)[\s,]+)+(?=\w)",
+    r"|right|maybe|vielleicht|peut-être|quizás?)[\s,]+)+(?=\w)",
     re.IGNORECASE,
 )
-_TWO_TASKS = lazy_regex(
+_CHORE = r"(?:book|defrost|wash|hoover|clean|call|ring|pay|mow|iron|tidy|water|fix|feed|renew|email|text|paint|sweep)"
+_TWO_TASKS = lazy_regex(  # "mow the lawn and trim the hedge"
     r"^(?P<one>\w+(?:er|ir|re|oir|ar|arse|erse|irse) .+?) (?:et|y) (?P<other>\w+(?:er|ir|re|oir|ar|arse|erse|irse) .+)$"
     r"|^(?P<one2>.+ \w+en) und (?P<other2>.+ \w+en)$"
-    # "Mow the lawn and trim the hedge"
+    rf"|^(?P<one4>{_CHORE} .+?) and (?P<other4>{_CHORE} .+)$"
     r"|^(?P<one3>[a-z]+ (?:the|my|our|a|an|some|his|her|their|this|that) .+?) and"
     r" (?P<other3>(?!(?:half|all|both|with|for|of|to|in|on|at|from|not|then|also|by|about|the|my|a)\b)[a-z]+"
     r" (?:the|my|our|an?|some|his|her|their|this|that) .+)$",

@@ -394,7 +394,7 @@ def _moves(
         says("amend", folded) or bool(times.dropped) or tells_new_hour(text) or bool(reminders and times.rule)
     )
     # "Do the roses on Sunday", which are due on Saturday.
-    days, now = times.of_kind("day"), context.now
+    days, now = times.of_kind("day", "span"), context.now
     other_day = likeliest == "ask" and bool(days) and whole and (bool(named[0].due) or named[0].kind == "todo")
     other_day = other_day and now is not None and not is_old_time(named[0], days[0], times, now)
     return whole and (told or other_day or "→" in folded)

@@ -21,6 +21,7 @@ ARTICLE = r"(?:(?:the|an?|la|le|les|el|los|las|die|der|das|den|dem|du|des|de la|
 _OF_ONESELF = (
     r"(?: soll .*| (?:(?:that|which|who) )?i(?:'ve| (?:need|have|want|must|should|meant|was)) .*"
     r"| (?:(?:mit|an|von|zu|bei) )?(?:die|den|das|der|dem) (?:ich|wir) .*"
+    r"| (?:that|who) (?:goes|needs|does|plays|has to) .*| qui (?:va|fait|doit) .*| (?:el|la) que (?:va|tiene) .*"
     r"| qu(?:e (?:je|j'|on|nous)|'on|'il faut).*|(?: a quien| lo)? que (?:tengo|hay|debo|tenemos|quiero) .*|,.*)?$"
 )
 _NOT_BUT = lazy_regex(
