@@ -376,7 +376,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "month_day",
-        r"(?:\b(?:(?:by|before|on|until|till|bis|vor|spatestens|pour|para|avant|d'ici|antes|hasta) )?(?:(?:the) (?P<mday>\d{1,2})(?:st|nd|rd|th|\.)|(?:am|zum|den|dem|der) (?P<mday2>\d{1,2})\.(?!\d)|(?:le|du|au|el|al|del) (?:dia )?(?P<mday3>\d{1,2}(?:er)?))|(?<=\x00) (?P<mday4>\d{1,2})(?:st|nd|rd|th)|(?<=\x00) (?P<mday5>\d{1,2})(?=,?\s*\x00))(?![\w:%]|,\d)(?! (?:euros?|eur|uhr|h|heures|horas|minut|personnes|personas|enfants)\b)",
+        r"(?:\b(?:(?:by|before|on|for|until|till|bis|fur|vor|spatestens|pour|para|avant|d'ici|antes|hasta) )?(?:(?:the) (?P<mday>\d{1,2})(?:st|nd|rd|th|\.)|(?:am|zum|den|dem|der) (?P<mday2>\d{1,2})\.(?!\d)|(?:le|du|au|el|al|del) (?:dia )?(?P<mday3>\d{1,2}(?:er)?))|(?<=\x00) (?P<mday4>\d{1,2})(?:st|nd|rd|th)|(?<=\x00) (?P<mday5>\d{1,2})(?=,?\s*\x00))(?![\w%]|:\d|,\d)(?! (?:euros?|eur|uhr|h|heures|horas|minut|personnes|personas|enfants)\b)",
     ),
     (
         "clock",

@@ -34,6 +34,11 @@ LEAST_SHARES = {
     "ordinary_days.jsonl": 0.95,
     "other_words.jsonl": 0.95,
     "changed_minds.jsonl": 0.95,
+    "siblings.jsonl": 0.95,
+    "second_siblings.jsonl": 0.95,
+    "terse_households.jsonl": 0.95,
+    "busy_weeks.jsonl": 0.95,
+    "late_changes.jsonl": 0.9,
 }
 # Every so many lines, of each table some ten: each has a home and an app of its own, which cost 80 ms of CPU.
 STEPS = {
@@ -58,6 +63,11 @@ STEPS = {
     "long_queue.jsonl": 6,
     "remarks.jsonl": 48,
     "seen.jsonl": 24,
+    "siblings.jsonl": 31,
+    "second_siblings.jsonl": 26,
+    "terse_households.jsonl": 20,
+    "busy_weeks.jsonl": 18,
+    "late_changes.jsonl": 9,
     "turns_of_phrase.jsonl": 19,
     "variants.jsonl": 8,
 }

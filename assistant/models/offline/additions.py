@@ -78,6 +78,11 @@ _RINGS_AT_END = lazy_regex(
 )
 # What stands before the day of a thing, and is no other thing: "the present, due the 22nd".
 _OF_DUE = frozenset(["due", "deadline", "fallig", "frist", "spatestens", "by"])
+_FROM_NOW_ON = lazy_regex(
+    r",? *\b(?:from now on|ab (?:jetzt|sofort)|in zukunft|künftig|à partir de maintenant|désormais|dorénavant"
+    r"|de ahora en adelante|a partir de ahora)\b",
+    re.IGNORECASE,
+)
 _IS_PAST = "That time has passed, so nothing is set. Say one that is still to come: remind me to … tomorrow at 9."
 _AT_WHICH_HOURS = "At what times? Nothing is set yet. Say them: remind me every day at 9 and at 18 to …"
 _FOR_HOW_LONG = "For how long? Nothing is set yet. Say it with the time: set a timer for 10 minutes."
@@ -90,9 +95,10 @@ def remind(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
         return (yield from move(text, items, context))
     if (again := _again(text, items, context)) is not None:
         return (yield from call_tool("set_reminder", **again))
-    if says("keeps_only", fold(text)) and _names_repeating(text, items, context):
-        return (yield from move(text, items, context))
-    folded = fold(text)
+    anew = _FROM_NOW_ON.sub(" ", text)
+    if (says("keeps_only", fold(text)) or anew != text) and _names_repeating(anew, items, context):
+        return (yield from move(anew, items, context))
+    text, folded = anew, fold(anew)
     if says("snooze", folded) and all(word.startswith("~") for word in content_words(text)):
         raise OtherAnswer(sure=False)  # there is nothing that could come later
     if says("asks_to_tell", folded) and not find_times(text).pieces:
@@ -253,7 +259,9 @@ def _before_event(times: FoundTimes) -> tuple[str, str] | None:
         for n, part in enumerate(parts)
         if any(says(name, fold(part)) for name in ("set_reminder", "wants_reminder", "nudges"))
     ]
-    if len(calls) != 1 or not read[calls[0]].of_kind("clock", "before") or content_words(parts[calls[0]]):
+    calls = calls[-1:]  # "don't let me miss the 8:15, wake me at 7"
+    names_more = [word for n in calls for word in content_words(parts[n]) if not word.startswith("~")]
+    if not calls or not read[calls[0]].of_kind("clock", "before") or names_more:
         return None
     others = [one for n, one in enumerate(read) if n != calls[0]]
     event = next((one for one in others if one.of_kind("clock")), None)

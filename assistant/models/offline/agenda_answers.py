@@ -38,7 +38,6 @@ _OF_PLANS = (
     "agenda_noun",
     "reminder_noun",
     "todo_noun",
-    "open_todos",
     "goes_through",
     "all",
     "both_kinds",
@@ -164,7 +163,10 @@ def look_up(text: str, context: PlanContext) -> Plan:
     try:
         return _about(subject_words(text), items)
     except OtherAnswer:
-        of_plans = says_any(_OF_PLANS, fold(text)) or not subject_words(spell_order(text))
+        # "When do the doors open" is of nothing that is open.
+        is_left = read_cues().patterns["open_todos"].search(fold(text))
+        rest = subject_words(spell_order(text))
+        of_plans = not rest or says_any(_OF_PLANS, fold(text)) or (is_left and is_left[0] not in ("open", "offen"))
         if of_plans and rank_intents(text, items)[0][0] == "ask" and not times.names_moment:
             again = says("repeating", fold(text))
             return _everything(

@@ -54,7 +54,7 @@ from assistant.models.offline.plans import (
     refuse,
 )
 from assistant.models.offline.remark_forms import brings_back, is_off_for_done, points_at_there
-from assistant.models.offline.rewording import names_swap, rename
+from assistant.models.offline.rewording import is_new_name, names_swap, rename
 from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
 from assistant.models.offline.targets import content_words
 from assistant.models.offline.undo import do_to_other, other_number, reopen, undo
@@ -221,7 +221,7 @@ def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, st
 
 def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
     """The orders of a sentence that gives several, each with all that is said until the next begins; else the whole."""
-    if is_off_for_done(text) or (NOT_BUT.search(fold(text)) and names_swap(text, items)):
+    if is_off_for_done(text) or is_new_name(text) or (NOT_BUT.search(fold(text)) and names_swap(text, items)):
         return [text]
     ends = [match.span() for match in _BETWEEN_ORDERS.finditer(text)]
     if not 0 < len(ends) <= _MOST_PARTS:

@@ -17,7 +17,7 @@ from assistant.core.time_readers import TimePiece
 from assistant.core.time_resolve import ResolvedTime, day_range, resolve_times
 from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
 from assistant.models.offline.ends import end_of, stopped_rule
-from assistant.models.offline.lists import is_same_list, list_names, names_list, without_lists
+from assistant.models.offline.lists import first_mention, is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, kinds_named, words_of
 from assistant.models.offline.plans import (
     MOMENT,
@@ -71,6 +71,16 @@ _NOT_THEN = lazy_regex(
 )
 # "Pas le dimanche" is of every Sunday.
 _HABIT = lazy_regex(r"^le \w")
+# "From the list", "de la liste": something that is on it.
+_OF_LIST = lazy_regex(
+    r"(?:from|off|out of|of|on|in|von|vom|aus|auf|du|des|del|sur|dans|en)\b|(?:de|a) (?:la|ma|mi|notre)\b"
+)
+_RID_OF = lazy_regex(r"\b(?:rid|need|besoin)$")
+_SOME_OF_IT = lazy_regex(
+    r"\b(?:ones?|last|first|second|it|that|this|those|them|some\w*|\w*thing|eins|eine[ns]|was|letzte\w*|erste\w*|une?|ca"
+    r"|dernier\w*|premier\w*|un[oa]|eso|ultim\w*|primer\w*)\b"
+)
+_BY = lazy_regex(r"(?:by|before|until|till?|bis|avant|d'ici|antes|hasta|para)\b")
 _BUT = lazy_regex(r"\b(?:but|aber|mais|pero)\b", re.IGNORECASE)
 
 
@@ -101,6 +111,8 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         ]
         targets = find_targets(text, pool, context, times, may_keep=True)
     if says("resets", fold(text)) and any(list_names(text)):
+        targets = _whole_list(text, not_done(items))
+    if targets.unclear and _names_list_alone(text):
         targets = _whole_list(text, not_done(items))
     if not targets and says("negated_request", fold(text)):
         targets = _not_to_ring(text, not_done(items), times, context.now)
@@ -189,7 +201,21 @@ def says_whole_list_done(text: str) -> bool:
 
 def _whole_list(text: str, todos: Sequence[ListedItem]) -> Targets:
     name = next(filter(None, list_names(text)), "shopping" if _SHOPPING_DONE.match(fold(text).strip(" .!")) else "")
-    return Targets([item for item in todos if item.kind == "todo" and is_same_list(item.list, name)], all_meant=True)
+    of_list = [
+        item for item in todos if item.kind == "todo" and (is_same_list(item.list, name) if name else not item.list)
+    ]
+    return Targets(of_list, all_meant=True)
+
+
+def _names_list_alone(text: str) -> bool:
+    """Whether a sentence names a list, and nothing that is on it: "die Packliste kann weg"."""
+    plain, mention = " ".join(text.split()), first_mention(text)
+    if mention is None:
+        return False
+    before, own = fold(plain[: mention[0]]), fold(plain[slice(*mention)])
+    first = next(iter(clauses(f"{plain[: mention[0]]}_{plain[mention[1] :]}")), "")
+    of_list = _OF_LIST.match(own) is not None and not _RID_OF.search(before)
+    return not (of_list or _SOME_OF_IT.search(before) or content_words(first.replace("_", " ")))
 
 
 def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
@@ -199,6 +225,8 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
         return describe_todos((yield from call_tool("manage_todo_list", action="complete", ids=list(numbers))))
     if (says("asks", fold(text)) or text.endswith("?")) and not says("mark", fold(text)):
         raise OtherAnswer(asks=True)  # "did I buy the milk" asks
+    if _names_deadline(text):
+        raise OtherAnswer  # "flights by the end of the week": when it is to be done
     if is_all_open(text):
         if still := parts_still_open(text, todos):
             return f"{STILL_OPEN}: {', '.join(describe_item(item) for item in still)}"
@@ -217,6 +245,14 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
     if any(item.often for item in found):
         raise OtherAnswer
     return (yield from _take_away(found, "complete"))
+
+
+def _names_deadline(text: str) -> bool:
+    """Whether a sentence says until when something is to be done, and nothing of what was done."""
+    times, folded = find_times(text), fold(text)
+    by = any(_BY.match(_own(piece, times)) for piece in times.of_kind("day", "span"))
+    done = says_any(("done", "sense_done", "bare_done", "perfect", "mark"), folded)
+    return by and not done and not _PARTICIPLE_AT_END.search(fold(times.words))
 
 
 def _without_missing_side(text: str) -> str:
@@ -269,12 +305,18 @@ def skip_one(item: ListedItem, times: FoundTimes, now: datetime | None) -> dict[
 def rule_without_days(item: ListedItem, times: FoundTimes, folded: str) -> str:
     """The days that are left, as in a rule, where what comes every day, or on several, is not wanted on some of them:
     "not on Sundays"; "" for anything else."""
+    negated = _NOT_THEN.search(folded)
+    behind = tuple(piece for piece in times.pieces if negated and piece.start >= negated.end())
+    # "Only on weekdays, not at the weekend"; "entre semana sí, los findes no"
+    times = replace(
+        times, pieces=behind or times.pieces[-1:] if len(times.of_kind("repeat", "span")) > 1 else times.pieces
+    )
     rule, named = find_times(item.often).rule, times.rule.removeprefix("FREQ=WEEKLY;BYDAY=")
     habits = [piece for piece in times.of_kind("day") if piece.weekday is not None and _HABIT.match(_own(piece, times))]
     named = named or ",".join(DAY_CODES[piece.weekday or 0] for piece in habits)
     if any(piece.part == "weekend" for piece in times.of_kind("span")):
         named = "SA,SU"
-    if times.dropped or not named or "=" in named or not _NOT_THEN.search(folded):
+    if times.dropped or not named or "=" in named or not negated:
         return ""
     days = DAY_CODES if rule == "FREQ=DAILY" else tuple(rule.removeprefix("FREQ=WEEKLY;BYDAY=").split(","))
     left = [day for day in days if day in DAY_CODES and day not in named.split(",")]

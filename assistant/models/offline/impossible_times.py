@@ -61,6 +61,8 @@ def _impossible_clock(folded: str) -> str:
             if match[0].endswith("am"):
                 if hour > _NOON:
                     return f"There is no {hour} am: the morning ends at 12."
+            elif "." in match[0] and hour <= _MOST_DAYS and 1 <= minute <= len(MONTHS):
+                continue  # "bis 30.11."
             elif hour > _LAST_HOUR or (hour == _LAST_HOUR and minute):
                 return f"There is no {said}: a day has 24 hours."
             elif minute > _LAST_MINUTE:

@@ -137,14 +137,14 @@ _POINTS_TO_IT = lazy_regex(
 _BESIDE = lazy_regex(
     r"^(?:(?:and|und|et|y|also|auch(?: noch)?|noch|aussi|encore|también|tambien|oh|ach|ah|puis|then|dann|luego"
     r"|yeah|yes|ja|oui|sí"
-    r"|right|maybe"
-    r"|vielleicht|peut-être|quizás?)[\s,]+)+(?=\w)",
+    r"|right|maybe|vielleicht|peut-être|quizás?)[\s,]+)+(?=\w)",
     re.IGNORECASE,
 )
-_TWO_TASKS = lazy_regex(
+_CHORE = r"(?:book|defrost|wash|hoover|clean|call|ring|pay|mow|iron|tidy|water|fix|feed|renew|email|text|paint|sweep)"
+_TWO_TASKS = lazy_regex(  # "mow the lawn and trim the hedge"
     r"^(?P<one>\w+(?:er|ir|re|oir|ar|arse|erse|irse) .+?) (?:et|y) (?P<other>\w+(?:er|ir|re|oir|ar|arse|erse|irse) .+)$"
     r"|^(?P<one2>.+ \w+en) und (?P<other2>.+ \w+en)$"
-    # "Mow the lawn and trim the hedge"
+    rf"|^(?P<one4>{_CHORE} .+?) and (?P<other4>{_CHORE} .+)$"
     r"|^(?P<one3>[a-z]+ (?:the|my|our|a|an|some|his|her|their|this|that) .+?) and"
     r" (?P<other3>(?!(?:half|all|both|with|for|of|to|in|on|at|from|not|then|also|by|about|the|my|a)\b)[a-z]+"
     r" (?:the|my|our|an?|some|his|her|their|this|that) .+)$",
@@ -303,17 +303,19 @@ def split_items(text: str, *, freely: bool) -> list[str]:
         kept = _ONE_THING.sub(lambda match: match[0].replace(" ", "\0"), text)
         parts = [part.replace("\0", " ") for part in _BETWEEN_ITEMS.split(kept)]
     parts = [tidy_item(_BESIDE.sub("", each)) for part in parts for each in _two_tasks(part)]
-    parts = [each for part in parts for each in (_in_a_row(part) if freely else [part])]
+    parts = [each for part in parts for each in (_in_a_row(part, one_of_several=len(parts) > 1) if freely else [part])]
     return [part for part in parts if part] or [text]
 
 
-def _in_a_row(text: str) -> list[str]:
-    """Each of several groceries that nothing stands between: "eggs milk". In English the first of them has to be a
+def _in_a_row(text: str, *, one_of_several: bool) -> list[str]:
+    """Each of several groceries that nothing stands between: "eggs milk". In English the first of two has to be a
     plural: "milk chocolate" is one thing."""
     words = text.split()
     folded = [fold(word) for word in words]
     languages = [name for name, known in read_cues().groceries.items() if known.issuperset(folded)]
-    several = len(words) > 1 and any(name != "en" or folded[0].endswith("s") for name in languages)
+    several = len(words) > 1 and any(
+        name != "en" or folded[0].endswith("s") or len(words) > 2 or one_of_several for name in languages
+    )
     return words if several else [text]
 
 

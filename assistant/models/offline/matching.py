@@ -226,15 +226,20 @@ def each_named(text: str, items: Sequence[ListedItem]) -> list[ListedItem]:
     """What the parts of a text between commas and "and" name, where each part that names anything names one."""
     named: list[ListedItem] = []
     for part in re.split(
-        r"\s*[,;]\s*|\s+(?:and|n|und|et|y|e|ni|plus|\+|&|as well as|along with|together with|sowie|ainsi que"
-        r"|asi como)\s+",
+        r"\s*[,;]\s*|\s+(?:and|n|und|et|y|e|ni|or|nor|noch|plus|\+|&|as well as|along with|together with|sowie"
+        r"|ainsi que|asi como)\s+",
         text,
     ):
         found = matching(subject_words(part), items)
-        if len(found) > 1:
+        if len(found) > 1 and not _is_row(part, found):
             return []
         named += [item for item in found if item not in named]
     return named
+
+
+def _is_row(part: str, found: Sequence[ListedItem]) -> bool:
+    """Whether words that nothing stands between are things of one word each: "got milk bread and eggs"."""
+    return len(found) == len(subject_words(part)) and all(len(words_of(item.text)) == 1 for item in found)
 
 
 def kinds_named(text: str) -> tuple[bool, bool]:

@@ -22,6 +22,7 @@ _FILE = Path(__file__).with_name("mood.toml")
 _TOLD_FORMS = ("past_fr", "past_es", "past_de", "past_en", "habit_de", "present_es", "thinks_aloud", "of_a_device")
 # A French participle ends in "é" where the imperative has "e"; folding would remove the accent.
 _FRENCH_TOLD = lazy_regex(r"^(?:[^\W\d_]+, )?[^\W\d_]{2,}é(?:e|s|es)?\b")
+_FRENCH_DONE = lazy_regex(r"^(?:(?:c'est bon|ok|voilà|hop),? )?[^\W\d_]{3,}é (?:le|la|les|l'|mon|ma|mes) ?\w")
 # "Paul a changé": a subject and its French verb.
 _FRENCH_PERFECT = lazy_regex(
     r"^(?:[^\W\d_]+, )?[^\W\d_]+ (?:m'|l'|t')?(?:a|ont) [^\W\d_]+(?:é|u|i|it|is)e?s?\b"
@@ -52,6 +53,11 @@ def is_order(text: str) -> bool:
 def tells_in_french(text: str) -> bool:
     """Return whether a French sentence tells by its participle what was done: "acheté un vélo", "Paul a changé"."""
     return _FRENCH_TOLD.match(text) is not None or _FRENCH_PERFECT.match(text) is not None
+
+
+def is_participle_first(text: str) -> bool:
+    """Whether a French sentence begins with what was done: "acheté le lait", of which "achète le lait" is the order."""
+    return "?" not in text and _FRENCH_DONE.match(" ".join(text.split()).lower()) is not None
 
 
 def tells_what_was_done(text: str) -> bool:

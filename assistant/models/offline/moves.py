@@ -49,8 +49,8 @@ _CLOCK_MARK = lazy_regex(
 )
 _BARE_HOUR = lazy_regex(r"(?<![\w:.])(\d{1,2})(?![\w:.%]|\s*(?:eggs|kg|km|euro|min))")
 _LAST_HOUR = lazy_regex(
-    rf"(?<!\bno )(?<!\bquarter )(?<!\bfive )(?<!\bten )(?<!\btwenty )\b(?:to|auf|à|a|um|at|sur|a las|make (?:it"
-    rf"|that|this)|plutôt|plutot) ({H})$",
+    rf"(?<!\bno )(?<!\bquarter )(?<!\bfive )(?<!\bten )(?<!\btwenty )\b(?:to|(?:un)?till?|auf|à|a|um|at|sur|a las"
+    rf"|make (?:it|that|this)|plutôt|plutot) ({H})$",
     re.IGNORECASE,
 )
 _ONE_NOT_OTHER = lazy_regex(

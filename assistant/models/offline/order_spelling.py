@@ -76,7 +76,7 @@ _SHORT_NAME = rf"(?:{'|'.join(sorted(_DAY_NAMES, key=len, reverse=True))})"
 _SHORT_DAYS_IN_ROW = lazy_regex(rf"\b{_SHORT_NAME}(?:(?: ?[,/&+] ?| and | )(?:and )?{_SHORT_NAME})+\b", re.IGNORECASE)
 _TODO_DAY = lazy_regex(rf"^(?P<before>(?:todo|to-do|to do|task) )(?P<day>{_SHORT_NAME})(?=\b ?:)", re.IGNORECASE)
 # "Todo Steuerberater anrufen do"
-_LAST_DAYS = {
+_LAST_DAYS = _DAY_NAMES | {
     "mo": "montag",
     "di": "dienstag",
     "mi": "mittwoch",
@@ -96,12 +96,13 @@ _LAST_DAYS = {
     "dom": "domingo",
 }
 _TODO_DAY_LAST = lazy_regex(
-    rf"^(?P<before>(?:todo|to-do|aufgabe|tache|tarea|tâche)[ :].+ )(?P<day>{'|'.join(_LAST_DAYS)})[\s.!]*$",
+    rf"^(?P<before>(?:todo|to-do|aufgabe|tache|tarea|tâche)[ :].+ (?<!\bthe )(?<!\bin ))"
+    rf"(?P<day>{'|'.join(_LAST_DAYS)})[\s.!]*$",
     re.IGNORECASE,
 )
 _AGAIN_IN = lazy_regex(
-    r"(?P<before>\b(?:(?:again|snooze\b.*|later)(?:,| in| for)*|(?:remind|ping|nudge|tell"
-    r"|buzz)\b.{0,80} in) )(?P<number>5|10|15|20|30|five|ten|fifteen|twenty"
+    r"(?P<before>\b(?:(?:again|snooze\b(?:(?! (?:un)?till?\b| at\b| to\b).)*|later)(?:,| in| for)*"
+    r"|(?:remind|ping|nudge|tell|buzz)\b.{0,80} in) )(?P<number>5|10|15|20|25|30|40|45|five|ten|fifteen|twenty"
     r"|thirty)(?P<end>[\s.!?]*)$",
     re.IGNORECASE,
 )
@@ -367,8 +368,8 @@ _NAMED = lazy_regex(
     r"\b(?:list|liste|lista)"
     r"(?P<called> (?:called|named|namens|genannt|mit (?:dem )?namen?|(?:qui s')?appelee|que se llam[ae]|llamada"
     r"|de nombre)| ?,? die)?"
-    r"(?: (?:pour|para|for|fur|de|des|du)(?: (?:die|das|den|the|la|le|el|les|los))?)? "
-    r"(?P<quote>[\"'«“„]?)\s?(?P<name>(?!an\b)\w[\w'-]*(?: [\w'-]+){0,3}?)\s?[\"'»”]?(?: an)?"
+    r"(?: (?:pour|para|for|fur|de|des|du)(?: (?:die|das|den|the|la|le|el|les|los))?)? (?P<quote>[\"'«“„]?)\s?"
+    r"(?P<name>(?!(?:an|pour|para|fur|demain|hoy)\b|aujourd)\w[\w'-]*(?: [\w'-]+){0,3}?)\s?[\"'»”]?(?: an)?"
     r"(?=(?P<heading>\s*:)|,? (?:and|und|et|y) (?:put|add|pop|stick|chuck|jot|write|schreib|setz|pack"
     r"|mets|ajoute|note|pon|mete|anade|apunta)"
     r"|,? (?:with|mit|avec|con|containing|dedans|heißt|heisst)\b|(?(called)\s*$|(?!)))(?: hei(?:ß|ss)t)?"

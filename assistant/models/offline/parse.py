@@ -54,6 +54,7 @@ from assistant.models.offline.requests import (
 )
 from assistant.models.offline.sums import answer_sum
 from assistant.models.offline.targets import content_words
+from assistant.models.offline.word_swaps import denies_one_thing, says_what_is_not
 from assistant.search.query import asks_about_assistant
 from sleep.rules.pattern_files import compile_patterns, join_fragments
 from sleep.rules.sentences import Sentence, blank_quotations, join_days, split_sentences
@@ -86,9 +87,6 @@ _TAKES_BACK = lazy_regex(
 )
 # "Note to self: ring the bank", of which "note to self: the code is 4711" is none.
 _MEMO = lazy_regex(r"^(?:note|memo|reminder) to (?:self|myself) ?[:,-] ?", re.IGNORECASE)
-_NOT_THAT = lazy_regex(
-    r"(?:i meant|ich meinte) \w+[\s.!]*$|\w,? (?:not|nicht|pas|no) (?:an? |de |den |die |das |der |the )?[\w-]+[\s.!]*$"
-)
 _NUMBERED = lazy_regex(r"(?:(?<=[\s:])|^)\d[.)] ?(?=[^\W\d_])")
 _BULLET = lazy_regex(r"^\s*(?:[-*•]|\d+[.)]|\[ ?\])\s*")
 
@@ -302,10 +300,12 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     intent, chance = rank_without_items(order)[0]
     if not by_form and intent in ("question", "statement") and chance > _LIKELY and not sentence.has_question_mark:
         otherwise = as_question(bare) if intent == "question" else Note()
-    puts_right = names_what_orders_are_about(order) or _NOT_THAT.search(fold(order)) is not None
+    not_that = says_what_is_not(order)
+    puts_right = not_that or names_what_orders_are_about(order)
     if (isinstance(otherwise, Correction) and puts_right) or may_be_order(order) or has_plain_form(order):
         return DoOrder(order, otherwise)
-    return note_of(order) if otherwise == Note() else otherwise
+    note = note_of(order) if otherwise == Note() else otherwise
+    return DoOrder(order, note) if not_that and denies_one_thing(order) else note
 
 
 def _only_mentions(plain: str) -> bool:

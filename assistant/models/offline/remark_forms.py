@@ -105,8 +105,8 @@ _IS_THERE = lazy_regex(
 
 _BACK_ON = lazy_regex(
     r"\b(?:back on|back (?:on)?to|(?:put|bring|want|need|have) (?:[\w']+ ){1,4}back\b"
-    r"|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again)|wieder (?:auf"
-    r"|drauf|rein)|remets?"
+    r"|(?:put|add|stick|chuck|pop) (?:it|that|them) (?:back|again|on)\b|mets[- ](?:le|la|les) sur|ponl[oa]s? en"
+    r"|wieder (?:auf|drauf|rein)|remets?"
     r"|rajoute\w*|otra vez (?:a|en)|de nuevo (?:a|en)|vuelve a (?:poner|anadir)\w*)\b"
 )
 
@@ -179,7 +179,7 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
     if _is_enough(text, folded, waiting):
         return "drop"
     just_set = changed_right_before(context)
-    if times.of_kind("day") and _comes_too(text, folded, times, waiting):
+    if times.of_kind("day", "clock") and _comes_too(text, folded, times, waiting):
         return "remind"
     if just_set and _SHOULD_SAY.match(folded):
         return "rename"
@@ -205,7 +205,8 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
         return "move"
     named = matching(content_words(text), waiting) if times.of_kind("before") else []
     if len(named) == 1 and named[0].kind == "reminder" and not times.of_kind("clock", "day", "repeat"):
-        return "" if "?" in text else "move"  # "remind me of the notary an hour before"
+        # "Remind me of the notary an hour before", "... as well"
+        return "remind" if _TOO.search(folded) else "" if "?" in text else "move"
     return "move" if _goes_on_for(text, folded, times, waiting, just_set=just_set) else ""
 
 
@@ -248,10 +249,12 @@ def _comes_on_more_days(folded: str, times: FoundTimes, waiting: Sequence[Listed
 
 
 def _comes_too(text: str, folded: str, times: FoundTimes, waiting: Sequence[ListedItem]) -> bool:
-    """Whether one reminder is named that is to come on another day as well: "orchids on Sunday too"."""
+    """Whether one reminder is named that is to come on another day, or at another hour of each, as well: "orchids on
+    Sunday too", "the pills at nine too"."""
     words = content_words(text)
     named = matching(words, waiting)
-    alone = len(named) == 1 and named[0].kind == "reminder" and not named[0].often
+    of_hour = not times.of_kind("day", "repeat")
+    alone = len(named) == 1 and named[0].kind == "reminder" and (of_hour or not named[0].often)
     is_more = _TOO.search(folded) is not None and not says_any(("move", "asks", "amend"), folded)
     return alone and is_more and "?" not in text and count_hits(words, named[0]) == len(words)
 

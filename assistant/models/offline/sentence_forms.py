@@ -18,7 +18,7 @@ from assistant.models.offline.cues import clauses, fold, read_cues, says, says_a
 from assistant.models.offline.list_forms import heads_list, heads_todo, is_for_list, notes_quoted, puts_on_list
 from assistant.models.offline.lists import list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, each_named, is_other_list, matching, subject_words
-from assistant.models.offline.mood import has_others_do, tells_without_subject
+from assistant.models.offline.mood import has_others_do, is_participle_first, tells_without_subject
 from assistant.models.offline.order_signs import (
     HAS_IT,
     INFINITIVE,
@@ -49,6 +49,7 @@ from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
 from assistant.models.offline.tense_forms import intent_of_tense, tells_of_past_day, tells_what_happened
 from assistant.models.offline.timers import is_the_alarm
+from assistant.models.offline.word_swaps import tells_which
 
 _HOUR_AT_END = lazy_regex(r"(?<![\w:.])\d{1,2}[.!]*$")
 _ONCE_MORE = lazy_regex(r"\b(?:again|once more|noch ?mal|encore une fois|otra vez)\b")
@@ -67,7 +68,8 @@ _MAIL = lazy_regex(
 _MISTAKEN = lazy_regex(
     r"\b(?:wrong|mixed up|muddled|messed up|mistake|my mistake|mistyped|falsch\w*|vertan|verwechselt|vertippt"
     r"|trompe\w*|erreur"
-    r"|goure\w*|equivo\w+|confund\w+|error)\b"
+    r"|gour+e\w*|plante de (?:jour|date|heure)|emmele\w*|equivo\w+|confund\w+|error|i mean(?:t)?"
+    r"|mein(?:t?e)? ich|ich meinte|voulais dire|(?:queria|quise) decir)\b"
 )
 _NOT_TOLD = ("cannot", "asks", "question", "world", "imperative")
 _OF_OTHERS = lazy_regex(r"\b(?:ils|elles|il|elle) (?:ne |n'|se |s'|y |en )?(?!y\b|fau|peu|pourr|va\b|reste)\w{3,}")
@@ -124,7 +126,11 @@ def _intent_at_once(it: _Sentence) -> str:
     """The intent of what nothing else in the sentence can change; "" for none."""
     if says_any(("recalls", "days_until"), it.folded):
         return "question" if says("recalls", it.folded) else "ask"
-    if says("resembles", it.folded) or (it.likeliest == "remind" and _tells_appointment(it.text, it.folded)):
+    if (
+        says("resembles", it.folded)
+        or tells_which(it.text)
+        or (it.likeliest == "remind" and _tells_appointment(it.text, it.folded))
+    ):
         return "statement"
     if (it.likeliest in ("remind", "move", "ask") and not it.named and tells_what_happened(it.text)) or (
         it.likeliest == "ask" and tells_of_past_day(it.text)
@@ -141,7 +147,7 @@ def _intent_at_once(it: _Sentence) -> str:
         return "ask"
     if notes_quoted(it.text) and not (it.named or says("reminder_noun", it.folded)):
         return "add"
-    if has_all_but(it.text) and it.named:
+    if (has_all_but(it.text) or is_participle_first(it.text)) and it.named:
         return "complete"
     if it.likeliest == "add" and _ASKS_TO_REMIND.match(it.folded) and not names_list(it.text):
         return "remind"
@@ -370,9 +376,8 @@ def _moves(
     just_set = any(call.is_latest for call in context.earlier) and bool(find_last_changed(context)[1])
     if not rest:
         short = len(folded.split()) <= _SHORT and not may_be_request(folded) and not says("agenda_noun", folded)
-        mistaken = admits_mistake(text)
         otherwise = says("set_reminder", folded) and _OTHERWISE.search(folded) is not None
-        return (corrects or mistaken or otherwise or (short and likeliest != "ask")) and just_set
+        return (corrects or admits_mistake(text) or otherwise or (short and likeliest != "ask")) and just_set
     reminders = [item for item in named if item.kind == "reminder"]
     if len(reminders) == 1 and likeliest in ("remind", "ask", "cannot") and is_the_alarm(folded):
         return True
@@ -389,7 +394,7 @@ def _moves(
         says("amend", folded) or bool(times.dropped) or tells_new_hour(text) or bool(reminders and times.rule)
     )
     # "Do the roses on Sunday", which are due on Saturday.
-    days, now = times.of_kind("day"), context.now
-    other_day = likeliest == "ask" and bool(days) and whole and bool(named[0].due)
+    days, now = times.of_kind("day", "span"), context.now
+    other_day = likeliest == "ask" and bool(days) and whole and (bool(named[0].due) or named[0].kind == "todo")
     other_day = other_day and now is not None and not is_old_time(named[0], days[0], times, now)
     return whole and (told or other_day or "→" in folded)

@@ -349,6 +349,10 @@ _BESIDE = {"clock": "part"}
 def new_times(item: ListedItem, times: FoundTimes, now: datetime) -> FoundTimes:
     """The times of a sentence without those by which it says when the item was."""
     kept = list(times.pieces)
+    then = times.of_kind("day", "part")
+    if len({piece.kind for piece in then}) == 2 and len(then) == len(kept) and find_length(fold(times.text)):
+        # "Another half hour tomorrow morning", when it comes anyway
+        kept = [] if items_at_times([item], times, now) else kept
     for kind in ("clock", "day", "part"):
         alike = [piece for piece in kept if piece.kind == kind]
         others = [piece for piece in kept if piece.kind not in (kind, "span", _BESIDE.get(kind))]
