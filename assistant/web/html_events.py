@@ -37,9 +37,10 @@ async def with_html(terminal: Terminal, events: AsyncIterator[TerminalEvent]) ->
 
 def _without_commands(data: Mapping[str, Any]) -> str:
     """The text of a delivery without the commands at its end, where it has buttons for them."""
-    body, _, commands = data["body"].rpartition("\n\n")
+    text: str = data["body"]
+    body, _, commands = text.rpartition("\n\n")
     typed = {f"`{button['command']}`" for button in data["buttons"]}
-    return body if typed.issuperset(commands.split(", ")) else data["body"]
+    return body if typed.issuperset(commands.split(", ")) else text
 
 
 def _join_deltas(terminal: Terminal, data: Mapping[str, Any]) -> tuple[Mapping[str, Any], TerminalEvent | None, bool]:
