@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -137,6 +138,9 @@ class MailService:
             sent = connection.folder_for("Sent", self.account.sent)
             connection.select(sent)
             if connection.find(identity):
+                with suppress(MailError):
+                    # A move that was cut off has left it in the drafts as well.
+                    self._file(connection, identity)
                 return True
             drafts = connection.folder_for("Drafts", self.account.drafts)
             connection.select(drafts)

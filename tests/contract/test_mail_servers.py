@@ -162,6 +162,14 @@ async def test_a_mail_is_sent_once_under_its_key_and_is_with_the_sent_ones(mail:
     assert (kept(mail, "Sent"), kept(mail, "Drafts")) == (["Subject: Boat"], [])
 
 
+async def test_a_move_to_the_sent_ones_that_was_cut_off_is_ended_by_the_next_try(mail: Mail) -> None:
+    await mail.service.send(MAIL, "k1")
+    (raw,) = mail.imap.mails(mail.user, "Sent")
+    mail.imap.deliver(mail.user, raw, "Drafts")
+    assert "sent before" in await mail.service.send(MAIL, "k1")
+    assert (kept(mail, "Sent"), kept(mail, "Drafts")) == (["Subject: Boat"], [])
+
+
 async def test_another_key_is_another_mail(mail: Mail) -> None:
     await mail.service.send(MAIL, "k1")
     await mail.service.send(MAIL, "k2")

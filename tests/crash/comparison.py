@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain, permutations
 from pathlib import Path
 from typing import Any
@@ -87,8 +88,9 @@ def _as_rung(row: list[Any], content: int) -> bool:
     return interrupted
 
 
-def _one_more_a_fault(before: int, after: int, faults: Faults) -> bool:
-    return before <= after <= before + faults.all
+def _asked_again(before: int, after: int, faults: Faults, turns: int = 1) -> bool:
+    """At most one call more for each turn that a fault may have cut off."""
+    return before <= after <= before + turns * faults.all
 
 
 def _sent_again(before: list[Any], after: list[Any], faults: Faults) -> bool:
@@ -156,11 +158,12 @@ def _all_sent(deliveries: list[Any]) -> bool:
     return all(row[-2] == "sent" and row[-1] >= 1 for row in deliveries)
 
 
-def _paid(before: list[Any], after: list[Any], faults: Faults) -> bool:
-    """Calls counted: at most one more a fault, and at most as many unsettled as there were faults."""
+def _paid(before: list[Any], after: list[Any], faults: Faults, turns: int = 1) -> bool:
+    """Calls counted: at most one more for each turn that a fault may have cut off, and at most as many unsettled."""
     calls = {state: sum(row[3] for row in after if row[2] == state) for state in ("reserved", "settled")}
     made = sum(row[3] for row in before)
-    return bool(calls["reserved"] <= faults.all and made <= sum(calls.values()) <= made + faults.all)
+    most = turns * faults.all
+    return bool(calls["reserved"] <= most and made <= sum(calls.values()) <= made + most)
 
 
 def _bell(before: dict[str, int], after: dict[str, int], faults: Faults) -> bool:
@@ -232,7 +235,7 @@ DIFFER = (
     AllowedDifference("sessions", _TRIED_AGAIN, _one_more_call),
     AllowedDifference("tool runs", _TRIED_AGAIN, _one_more_call),
     AllowedDifference(
-        "model calls", "an answer that was not logged when the fault came is asked for again", _one_more_a_fault
+        "model calls", "an answer that was not logged when the fault came is asked for again", _asked_again
     ),
     AllowedDifference("spending", "a call whose end the fault hid stays reserved, and is made again", _paid),
     AllowedDifference(
@@ -253,6 +256,10 @@ def but(*others: AllowedDifference) -> tuple[AllowedDifference, ...]:
     return (*(rule for rule in DIFFER if rule.part not in parts), *others)
 
 
+SIDE_BY_SIDE = but(
+    AllowedDifference("model calls", "each of three turns that ran may be cut off", partial(_asked_again, turns=3)),
+    AllowedDifference("spending", "a call of each may stay reserved, and is made again", partial(_paid, turns=3)),
+)
 _SENT_ONCE = "a network that shows whatever it is sent is sent nothing twice; what is uncertain is shown as that"
 SENT_ONCE = but(AllowedDifference("deliveries", _SENT_ONCE, _perhaps_sent))
 

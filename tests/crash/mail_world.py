@@ -71,6 +71,9 @@ def _imap(folders: RecordedFolders) -> Talk:
                     identity = _IDENTITY.search(mail)
                     assert identity is not None
                     folders.keep(arguments.split()[0].strip(b'"').decode(), identity[1].decode())
+                case b"STORE" if rb"\Deleted" in arguments:
+                    for number in map(int, arguments.split()[0].split(b",")):
+                        folders.remove(folder, folders.numbered(folder)[number])
                 case b"MOVE":
                     numbers, target = arguments.split()
                     for number in map(int, numbers.split(b",")):

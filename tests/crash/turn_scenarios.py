@@ -9,6 +9,7 @@ from pathlib import Path
 from assistant.core.messages import ToolCall
 from assistant.core.model_api import ModelRequest
 from assistant.core.sessions import peer_session_key
+from tests.crash import comparison
 from tests.crash.comparison import CUT_ELSEWHERE, DIFFER, SENT_ONCE, look
 from tests.crash.scenario import AllowedDifference, Scenario
 from tests.crash.world import AppRun, CrashEnvironment, live, message, tail
@@ -115,6 +116,7 @@ SIDE_BY_SIDE = _scenario(
         _two_rounds,
     ),
     LIVED,
+    differ=comparison.SIDE_BY_SIDE,
 )
 
 
