@@ -140,36 +140,6 @@ async def test_a_reminder_is_moved_by_dragging_it_to_another_day(tmp_path: Path,
         assert "2099-03-05T09:00" in str(reminder), reminder
 
 
-async def test_a_reminder_comes_with_buttons_and_is_still_there_when_the_page_is_loaded_again(
-    tmp_path: Path, browser: Browser
-) -> None:
-    async with run_web_api(tmp_path, "Hello to you.") as it:
-        assert isinstance(it.app.base.clock, SteppingClock)
-        due = it.app.base.clock.now + timedelta(minutes=2)
-        await command(it, "remind", "add", "call", "Ada", "--at", f"{due:%Y-%m-%d %H:%M}")
-        await open_page(browser, it)
-
-        def answered() -> None:
-            browser.type("textarea", "Hello.")
-            browser.click("button", "Send")
-            browser.find(".entry.assistant", "Hello to you.")
-
-        def comes() -> None:
-            browser.find(".buttons button", "Done")
-            entry = browser.find(".entry", "Reminder: call Ada")
-            assert "/remind" not in entry.text and "Try again" not in entry.text
-            assert "Try again" in browser.find(".entry.assistant", "Hello to you.").text
-            browser.run("location.reload()")
-            assert browser.find(".entry.reminder", "Reminder: call Ada").text.startswith("Reminder")
-            assert "asks nothing of you" not in browser.text()
-            assert browser.complaints() == []
-
-        await in_browser(answered)
-        it.app.base.clock.now = due
-        await it.app.agenda_scheduler.fire_due()
-        await in_browser(comes)
-
-
 async def test_a_sleep_is_begun_and_its_report_is_shown(lived: Path, tmp_path: Path, browser: Browser) -> None:
     async with lived_home(lived, tmp_path) as it:
         assert isinstance(it.app.base.clock, SteppingClock)

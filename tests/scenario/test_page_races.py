@@ -3,10 +3,12 @@ not belong."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 from assistant.web.page_files import PAGE_FOLDER
 from tests.support.browser import Browser, in_browser, open_page
+from tests.support.scripted import SteppingClock
 from tests.support.web_api import free_port, run_web_api
 
 
@@ -275,3 +277,34 @@ async def test_a_page_that_could_not_be_loaded_is_loaded_when_the_assistant_is_b
         await in_browser(
             lambda: browser.wait(lambda: browser.find_all("main details") and not browser.find_all(".problem"))
         )
+
+
+async def test_a_reminder_comes_with_buttons_and_is_still_there_when_the_page_is_loaded_again(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with run_web_api(tmp_path, "Hello to you.") as it:
+        assert isinstance(it.app.base.clock, SteppingClock)
+        due = it.app.base.clock.now + timedelta(minutes=2)
+        add = ["remind", "add", "call", "Ada", "--at", f"{due:%Y-%m-%d %H:%M}"]
+        assert (await it.socket.request("POST", "/v1/commands", json={"argv": add})).status_code == 200
+        await open_page(browser, it)
+
+        def answered() -> None:
+            browser.type("textarea", "Hello.")
+            browser.click("button", "Send")
+            browser.find(".entry.assistant", "Hello to you.")
+
+        def comes() -> None:
+            browser.find(".buttons button", "Done")
+            entry = browser.find(".entry", "Reminder: call Ada")
+            assert "/remind" not in entry.text and "Try again" not in entry.text
+            assert "Try again" in browser.find(".entry.assistant", "Hello to you.").text
+            browser.run("location.reload()")
+            assert browser.find(".entry.reminder", "Reminder: call Ada").text.startswith("Reminder")
+            assert "asks nothing of you" not in browser.text()
+            assert browser.complaints() == []
+
+        await in_browser(answered)
+        it.app.base.clock.now = due
+        await it.app.agenda_scheduler.fire_due()
+        await in_browser(comes)

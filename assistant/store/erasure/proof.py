@@ -177,7 +177,7 @@ def _count_what_was_said(search: ByteSearch, path: Path, name: str, plan: Erasur
     if name == INVENTORY_FILE:
         return 0
     if top in _OF_THE_PROGRAM and name.endswith(".json"):
-        return search.count([without_own_words_of_file(path.read_bytes())])
+        return search.count_in_file(path, without_own_words_of_file)
     database = path.with_name(path.name.removesuffix("-wal").removesuffix("-shm"))
     if database == path or not _is_database_file(database):
         return search.count_in_file(path)
