@@ -17,8 +17,8 @@ export function entriesOf(messages) {
       if (step) Object.assign(step, { id: message.id, result: message.text });
       continue;
     }
-    if (message.kind === "reminder") entries.push(reminderOf(message));
-    if (message.kind !== "message") continue;
+    const isReminder = message.kind === "reminder";
+    if (!isReminder && message.kind !== "message") continue;
     if (message.role === "user") steps = [];
     for (const call of message.tool_calls) {
       steps.push({ call: call.id, name: call.name, arguments: call.arguments, state: "done" });
@@ -28,17 +28,12 @@ export function entriesOf(messages) {
     // What was noted for the model has a mark before it; what was forgotten has nothing left.
     const isNote = role === "system";
     const isForgotten = !message.text && !media.length;
-    const text = isForgotten ? "(forgotten)" : isNote ? message.text.replace(/^<[\w-]+>\s*/, "") : message.text;
+    const text = isForgotten ? "(forgotten)" : isNote ? message.text.replace(/^(<[\w-]+>\s*|A reminder .*\n)/, "") : message.text;
     const html = isNote || isForgotten ? undefined : message.html;
-    entries.push({ key: `m${id}`, id, role, html, text, isForgotten, at, turn, media, spoken, steps: role === "assistant" ? steps : [] });
+    entries.push({ key: `m${id}`, id, role: isReminder ? message.kind : role, html, text, isForgotten, at, turn, media, spoken, steps: role === "assistant" ? steps : [] });
     if (role === "assistant") steps = [];
   }
   return entries;
-}
-
-/** A reminder that came: its words, without what is noted for the model before them. */
-function reminderOf({ id, text, at, media }) {
-  return { key: `m${id}`, id, role: "reminder", text: text.slice(text.indexOf("\n") + 1), at, media, steps: [] };
 }
 
 /**

@@ -15,7 +15,7 @@ export function Entry({ entry, found, command, edit, isLast }) {
     <${Said} words=${words} text=${text} shortens=${role === "user"} />
     ${media.length > 0 && html`<div class="files">${media.map((file, number) => html`<${File} of=${file} message=${entry.id} number=${number} />`)}</div>`}
     ${entry.spoken && html`<audio controls preload="none" src=${`/v1/history/${entry.id}/spoken`} aria-label="The answer, spoken"></audio>`}
-    ${buttons?.length > 0 && html`<p class="buttons">${buttons.map((it) => html`<${Action} does=${() => command(it.command)}>${it.label}</${Action}>`)}</p>`}
+    ${buttons.length > 0 && html`<p class="buttons">${buttons.map((it) => html`<${Action} does=${() => command(it.command)}>${it.label}</${Action}>`)}</p>`}
     <footer>
       ${role === "assistant" && html`<${Why} text=${text} />${isLast && html`<${Action} class="link" does=${() => command("/retry")}>Try again</${Action}>`}`}
       ${edit && html`<${Action} class="link" does=${() => edit(entry)}>Edit</${Action}>`}

@@ -152,7 +152,7 @@ function Conversation({ session, place, aside, setAside }) {
   };
 
   // Where a place is shown, the last exchange may be another one.
-  const lastAnswer = !place && talk.entries.findLast((entry) => entry.role === "assistant" && !entry.buttons?.length);
+  const lastAnswer = !place && talk.entries.findLast((entry) => entry.role === "assistant" && !entry.buttons?.[0]);
   const lastUser = !place && talk.entries.findLast((entry) => entry.role === "user" && entry.id);
   return html`<main id="main" tabindex="-1" aria-label=${`Conversation ${session.replace(/^thread:/, "")}`}>
       <div class="side-button"><button class="link" aria-expanded=${aside} onClick=${() => setAside(!aside)}>Conversations and search</button></div>
