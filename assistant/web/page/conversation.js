@@ -17,20 +17,19 @@ export function entriesOf(messages) {
       if (step) Object.assign(step, { id: message.id, result: message.text });
       continue;
     }
-    const isReminder = message.kind === "reminder";
-    if (!isReminder && message.kind !== "message") continue;
+    if (!/message|reminder/.test(message.kind)) continue;
     if (message.role === "user") steps = [];
     for (const call of message.tool_calls) {
       steps.push({ call: call.id, name: call.name, arguments: call.arguments, state: "done" });
     }
     if (message.role === "assistant" && message.tool_calls.length && !message.text) continue;
-    const { id, role, at, turn, media, spoken } = message;
+    const { id, kind, role, at, turn, media, spoken } = message;
     // What was noted for the model has a mark before it; what was forgotten has nothing left.
     const isNote = role === "system";
     const isForgotten = !message.text && !media.length;
     const text = isForgotten ? "(forgotten)" : isNote ? message.text.replace(/^(<[\w-]+>\s*|A reminder .*\n)/, "") : message.text;
     const html = isNote || isForgotten ? undefined : message.html;
-    entries.push({ key: `m${id}`, id, role: isReminder ? message.kind : role, html, text, isForgotten, at, turn, media, spoken, steps: role === "assistant" ? steps : [] });
+    entries.push({ key: `m${id}`, id, role: kind === "message" ? role : kind, html, text, isForgotten, at, turn, media, spoken, steps: role === "assistant" ? steps : [] });
     if (role === "assistant") steps = [];
   }
   return entries;
