@@ -100,12 +100,14 @@ class SourceFinder:
         """Return how many sources have each word in any form, and the number of sources."""
         return self._with_engine(lambda engine: (engine.source_counts(words), engine.index.source_count))
 
-    def index_next_batch(self, most: int = _BATCH_RECORDS) -> int:
+    def index_next_batch(self, most: int | None = None) -> int:
         """Index `most` of the new texts; return the number of records, 0 when done: then the index is ready for a
         question. Raises `StoreError`."""
 
         def take_in(engine: SearchEngine) -> int:
-            taken = self._take_in(engine.index, self._source.streams_behind(engine.index.read_to), most)
+            taken = self._take_in(
+                engine.index, self._source.streams_behind(engine.index.read_to), most or _BATCH_RECORDS
+            )
             if not taken:
                 engine.index.prepare()
             return taken
