@@ -9,7 +9,7 @@ import pytest
 
 from assistant.core.erasure import ErasureRequest
 from assistant.core.messages import Message, ToolCall
-from assistant.store.erasure.own_words import said_in_record
+from assistant.store.erasure.own_words import said_in_record, without_own_words
 from assistant.store.log.format import decode_record
 from tests.support.erasure_home import ErasureHome
 from tests.support.imports import import_messages
@@ -55,3 +55,4 @@ def test_what_a_person_wrote_as_json_is_theirs() -> None:
     )
     assert said_in_record(line + b"\n") == b'{"name":null}'
     assert said_in_record(b"torn " + line[:90]) == b"torn " + line[:90]
+    assert without_own_words(rb'{"content":"half \ud83d of it","name":null}') == b"half ? of it"

@@ -21,7 +21,7 @@ _FIELDS_OF_MEMORIES = ("hash", "action", "state", "said_at", "created_at", "upda
 _OWN_VALUES = frozenset((*_FIELDS_OF_MESSAGES, *_FIELDS_OF_MEMORIES, "id", "key", "type"))
 # Those beside which `name` is a tool's.
 _BESIDE_TOOL_NAMES = frozenset(("arguments", "tool_calls", "tool_call_id"))
-_PARAMETERS, _BELOW = 1, 2  # how deep within the arguments of a tool; 0: not at all
+_BELOW = 2  # how deep a value is in the arguments of a tool: below its parameters
 
 
 def _is_own(key: str, fields: dict[str, Any], depth: int) -> bool:
@@ -77,9 +77,11 @@ def _is_all(text: str, wording: PhraseMatcher) -> bool:
 def said_in_json(text: str, depth: int = 0) -> str:
     """Return what somebody said in a JSON text; invalid JSON is returned as it is."""
     try:
-        return "\0".join(find_said(json.loads(text), depth))
+        said = "\0".join(find_said(json.loads(text), depth))
     except (ValueError, RecursionError):
         return text
+    # Half a character, as JSON can escape it, cannot be encoded.
+    return said.encode(errors="replace").decode()
 
 
 def is_said_in_json(text: str, wording: PhraseMatcher, depth: int = 0) -> bool:
@@ -89,7 +91,7 @@ def is_said_in_json(text: str, wording: PhraseMatcher, depth: int = 0) -> bool:
 def said_in_record(line: bytes) -> bytes:
     """Return what was said in a record, of its line in the log; of an invalid line, all of it."""
     try:
-        return said_in_json(split_line(line)[2].decode()).encode(errors="replace")
+        return said_in_json(split_line(line)[2].decode()).encode()
     except ValueError:
         return line
 
