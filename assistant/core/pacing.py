@@ -12,6 +12,15 @@ from collections import deque
 from collections.abc import Callable
 
 
+def is_in_event_loop() -> bool:
+    """Return whether an event loop runs in this thread, which would stand still for whatever takes long."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 class Pacer:
     """Lets at most `at_once` coroutines go on in a round of the event loop: in the order in which they asked, or where
     they are of several groups, each group in turn, so that none waits for the hundreds of another."""

@@ -7,7 +7,7 @@ hundred messages in a row, and each of them rings.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from assistant.core.bridge_api import Bridge, BridgeCapabilities, OutgoingPart
 from assistant.core.messages import Media
@@ -62,6 +62,11 @@ def _text_file(name: str, text: str) -> Media:
     return Media("file", "text/markdown", name, len(data), base64.b64encode(data).decode())
 
 
+def list_commands(commands: Iterable[str]) -> str:
+    """Return the paragraph that stands for buttons where there are none: what to type instead."""
+    return ", ".join(f"`{command}`" for command in commands)
+
+
 def split_into_parts(item: OutboxItem, bridge: Bridge) -> list[OutgoingPart]:
     """Return the parts of an item; stable once its texts are stored."""
     outgoing, can = item.outgoing, bridge.capabilities
@@ -70,8 +75,7 @@ def split_into_parts(item: OutboxItem, bridge: Bridge) -> list[OutgoingPart]:
     unshown = (
         () if can.buttons else (button.command for button in outgoing.buttons if button.command not in outgoing.body)
     )
-    commands = ", ".join(f"`{command}`" for command in unshown)
-    body = "\n\n".join(text for text in (outgoing.body, commands, *named) if text.strip())
+    body = "\n\n".join(text for text in (outgoing.body, list_commands(unshown), *named) if text.strip())
     # An item that was stored in several parts, before files were used, continues in parts.
     if len(item.parts) <= 1 and exceeds_messages(body, can):
         start, made = _start_and_files(body, can)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from assistant.core.errors import UsageError
-from assistant.core.pacing import Pacer
+from assistant.core.pacing import Pacer, is_in_event_loop
 from assistant.core.sessions import session_name
 from assistant.core.store_ports import Conversation
 from assistant.runtime.turn import TurnControl
@@ -155,7 +155,7 @@ class RunningTurns:
         for background work in a thread, which holds the interpreter in each of its steps. A turn that has run for long
         waits for a model, and is waited for less. Work in the event loop's own thread does not wait: no turn could go
         on meanwhile."""
-        if _is_in_event_loop():
+        if is_in_event_loop():
             return
         began = now = time.monotonic()
         while (lively := now < self._lively_until) or self.by_session or self._beginning_count or self.is_answering():
@@ -167,11 +167,3 @@ class RunningTurns:
     def _long(self) -> set[str]:
         """Return sessions whose running turn exceeded an earlier wait."""
         return {session for session, (_, task) in self.by_session.items() if self._waited_for.get(session) is task}
-
-
-def _is_in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

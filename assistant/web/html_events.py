@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from assistant.bridges.terminal.bridge import Terminal, TerminalEvent
+from assistant.gateway.parts import list_commands
 
 
 async def with_html(terminal: Terminal, events: AsyncIterator[TerminalEvent]) -> AsyncIterator[TerminalEvent]:
@@ -38,9 +39,8 @@ async def with_html(terminal: Terminal, events: AsyncIterator[TerminalEvent]) ->
 def _without_commands(data: Mapping[str, Any]) -> str:
     """The text of a delivery without the commands at its end, where it has buttons for them."""
     text: str = data["body"]
-    body, _, commands = text.rpartition("\n\n")
-    typed = {f"`{button['command']}`" for button in data["buttons"]}
-    return body if typed.issuperset(commands.split(", ")) else text
+    typed = list_commands(button["command"] for button in data["buttons"])
+    return text.removesuffix(f"\n\n{typed}") if typed else text
 
 
 def _join_deltas(terminal: Terminal, data: Mapping[str, Any]) -> tuple[Mapping[str, Any], TerminalEvent | None, bool]:

@@ -84,23 +84,16 @@ class _CountedPattern:
         value = getattr(pattern, attribute)
         if attribute in self._indexed_methods:
             self._asked += 1
-            if self._asked < _ASKED_OFTEN or _is_in_event_loop():
+            if self._asked < _ASKED_OFTEN:
+                return value
+            from assistant.core.pacing import is_in_event_loop  # a command that asks little needs no asyncio
+
+            if is_in_event_loop():
                 return value
             vars(self).update(indexed(pattern))
             return vars(self)[attribute]
         setattr(self, attribute, value)
         return value
-
-
-def _is_in_event_loop() -> bool:
-    # Whatever runs one has imported it; a command that needs none does not for this.
-    import asyncio
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def load_pattern(file: str, name: str, *, indexed: bool = True) -> re.Pattern[str]:

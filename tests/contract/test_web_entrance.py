@@ -89,6 +89,19 @@ async def test_f42_a_question_for_the_health_is_answered_before_the_hundred_that
             one.close()
 
 
+async def _let_in_101_of_two_addresses(begin: entrance.BeginServing, last: asyncio.Event) -> list[socket.socket]:
+    """A hundred clients of one address, and the last of another, let in over TLS until `last` is set."""
+    listening = await listen_tcp("127.0.0.1", 0)
+    listening.listen(128)
+    clients = [socket.create_connection(listening.getsockname()) for _ in range(100)]
+    clients.append(socket.create_connection(listening.getsockname(), source_address=("127.0.0.2", 0)))
+    door = entrance.Entrance(listening, begin, None, 256)
+    door.open()
+    await last.wait()
+    door.close()
+    return clients
+
+
 async def test_f42_over_tls_whoever_connects_behind_a_hundred_of_another_address_is_begun_before_most_of_them() -> None:
     begun: list[int] = []
     last = asyncio.Event()
@@ -99,14 +112,7 @@ async def test_f42_over_tls_whoever_connects_behind_a_hundred_of_another_address
         if len(begun) == 101:
             last.set()
 
-    listening = await listen_tcp("127.0.0.1", 0)
-    listening.listen(128)
-    clients = [socket.create_connection(listening.getsockname()) for _ in range(100)]
-    clients.append(socket.create_connection(listening.getsockname(), source_address=("127.0.0.2", 0)))
-    door = entrance.Entrance(listening, begin, None, 256)
-    door.open()
-    await last.wait()
-    door.close()
+    clients = await _let_in_101_of_two_addresses(begin, last)
     assert begun.index(clients[100].getsockname()[1]) < 10
     assert sorted(begun) == sorted(client.getsockname()[1] for client in clients)
     for client in clients:
@@ -130,14 +136,7 @@ async def test_over_tls_few_of_an_address_are_at_their_handshake_at_a_time() -> 
         if ended == 101:
             last.set()
 
-    listening = await listen_tcp("127.0.0.1", 0)
-    listening.listen(128)
-    clients = [socket.create_connection(listening.getsockname()) for _ in range(100)]
-    clients.append(socket.create_connection(listening.getsockname(), source_address=("127.0.0.2", 0)))
-    door = entrance.Entrance(listening, begin, None, 256)
-    door.open()
-    await last.wait()
-    door.close()
+    clients = await _let_in_101_of_two_addresses(begin, last)
     assert 1 < most <= entrance._HANDSHAKES_OF_AN_ADDRESS
     for client in clients:
         client.close()

@@ -105,7 +105,7 @@ def words_in(*texts: str, jsons: tuple[str, ...] = (), goes: bool = False, retel
         if not wording.matches(join_columns(row, columns)):
             return None
         redacted = {
-            name: redact_json(row[name], wording, name == "arguments")
+            name: redact_json(row[name], wording, depth=1 if name == "arguments" else 0)
             if name in jsons
             else wording.remove_from_text(row[name])
             for name in columns
