@@ -285,11 +285,12 @@ def test_a_program_that_is_not_on_the_path_says_how_it_is_called(
 
 
 def test_a_command_ends_once_its_threads_ended_and_its_output_is_written() -> None:
+    # One write a line: `print` writes a line and its end apart, and a thread may come between the two.
     program = (
-        "import atexit, threading; from concurrent.futures import ThreadPoolExecutor;"
-        "from assistant.cli.lazy import end_process; atexit.register(print, 'at the end');"
-        "threading.Thread(target=lambda: print(sum(range(10**6)))).start();"
-        "ThreadPoolExecutor().submit(print, 'in a pool'); end_process(3)"
+        "import atexit, sys, threading; from concurrent.futures import ThreadPoolExecutor;"
+        "from assistant.cli.lazy import end_process; say = sys.stdout.write; atexit.register(say, 'at the end\\n');"
+        "threading.Thread(target=lambda: say(f'{sum(range(10**6))}\\n')).start();"
+        "ThreadPoolExecutor().submit(say, 'in a pool\\n'); end_process(3)"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (3, "")
