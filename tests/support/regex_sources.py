@@ -47,10 +47,10 @@ def find_expressions() -> list[Expression]:
     os.environ.setdefault("MEM0_TELEMETRY", "False")
     os.environ.setdefault("MEM0_DIR", _MEM0_FOLDER.name)
     modules = [importlib.import_module(name) for name in _module_names()]
-    methods = _Methods([Path(module.__file__ or "") for module in modules])
+    sources = _Sources([Path(module.__file__ or "") for module in modules])
     for module in modules:
         place = str(Path(module.__file__ or "").relative_to(CHECKOUT))
-        for expression in (*_of_values(module, place, methods), *_of_functions(module, place)):
+        for expression in (*_of_values(module, place, sources), *_of_functions(module, place, sources)):
             found.setdefault((expression.pattern, expression.flags), []).append(expression)
     return [_joined(same) for same in found.values()]
 
@@ -68,24 +68,33 @@ def _module_names() -> list[str]:
     return [name.removesuffix(".__init__") for name in names if not name.endswith("__main__")]
 
 
-class _Methods:
-    """With which methods an expression that has a name is asked, of a private name in its module, else anywhere."""
+class _Sources:
+    """What the sources say, each read and walked once: with which methods an expression that has a name is asked, of a
+    private name in its module, else anywhere; and what is called within functions that may make one."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._asked: dict[str, set[str]] = {}
+        self.calls: dict[Path, list[tuple[ast.Call, str]]] = {}
         for path in paths:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            asked = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-            for node in ast.walk(tree):
+            nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+            asked = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+            lines: set[int] = set()
+            calls = []
+            for node in nodes:
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                     self._add(path, node.value.id, node.attr)
                 elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in asked:
                     self._add(path, node.id, "handed on")
+                elif isinstance(node, ast.Call) and (name := _makes_expression(node)):
+                    calls.append((node, name))
+                elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+            self.calls[path] = [(node, name) for node, name in calls if node.lineno in lines]
 
     def _add(self, path: Path, name: str, method: str) -> None:
         self._asked.setdefault(_key(path, name), set()).add(method)
 
-    def find(self, path: Path, name: str) -> frozenset[str]:
+    def find_methods(self, path: Path, name: str) -> frozenset[str]:
         asked = self._asked.get(_key(path, name), set())
         return frozenset(asked) if asked and asked <= _ANCHORED else frozenset({"finditer"})
 
@@ -94,14 +103,22 @@ def _key(path: Path, name: str) -> str:
     return f"{path}:{name}" if name.startswith("_") else name
 
 
-def _of_values(module: ModuleType, place: str, methods: _Methods) -> Iterator[Expression]:
+def _makes_expression(node: ast.Call) -> str:
+    """The name of what is called, where it is given an expression; else ""."""
+    called = node.func
+    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+    of_re = isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "re"
+    return name if node.args and name in _FUNCTIONS and (of_re or name == "lazy_regex") else ""
+
+
+def _of_values(module: ModuleType, place: str, sources: _Sources) -> Iterator[Expression]:
     path = Path(module.__file__ or "")
     for name, value in vars(module).items():
         values = [value]
         if isinstance(value, functools._lru_cache_wrapper) and value.__module__ == module.__name__:
             values = list(_made(value))
         for pattern in _within(values, 0):
-            asked = methods.find(path, name) if pattern is value else frozenset({"finditer"})
+            asked = sources.find_methods(path, name) if pattern is value else frozenset({"finditer"})
             yield Expression(pattern.pattern, pattern.flags & ~re.DEBUG, f"{place} {name}", asked)
 
 
@@ -130,22 +147,14 @@ def _within(values: Iterable[Any], depth: int) -> Iterator[Any]:
                 yield from _within(value.values(), depth + 1)
 
 
-def _of_functions(module: ModuleType, place: str) -> Iterator[Expression]:
+def _of_functions(module: ModuleType, place: str, sources: _Sources) -> Iterator[Expression]:
     """What is written within functions: `re.sub(r"...", ...)` and the like."""
-    tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    for node in {id(node): node for function in functions for node in ast.walk(function)}.values():
-        if not isinstance(node, ast.Call) or not node.args:
-            continue
-        called = node.func
-        name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-        of_re = isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "re"
-        if name in _FUNCTIONS and (of_re or name == "lazy_regex"):
-            text = _evaluate(node.args[0], module)
-            if text is not None:
-                flags = re.compile(text, _evaluate_flags(node, name, module)).flags
-                asked = frozenset({name} if name in _ANCHORED else {"finditer"})
-                yield Expression(text, flags, f"{place}:{node.lineno}", asked)
+    for node, name in sources.calls[Path(module.__file__ or "")]:
+        text = _evaluate(node.args[0], module)
+        if text is not None:
+            flags = re.compile(text, _evaluate_flags(node, name, module)).flags
+            asked = frozenset({name} if name in _ANCHORED else {"finditer"})
+            yield Expression(text, flags, f"{place}:{node.lineno}", asked)
 
 
 def _evaluate(node: ast.expr, module: ModuleType) -> str | bytes | None:
