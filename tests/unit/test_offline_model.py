@@ -271,6 +271,19 @@ async def test_another_word_for_the_same_thing_answers() -> None:
     assert "on Thursday" in reply.content
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("whats pedros number", "the boiler guy is called Pedro, his number is 0171 5553321"),
+        ("and whens lenas first day of school", "Lena's first day of school is September 7th"),
+        ("cest quoi le numéro de pedro", "le chauffagiste s'appelle Pedro, son numéro est le 0171 5553321"),
+    ],
+)
+async def test_a_question_without_its_apostrophe_is_answered(asked: str, said: str) -> None:
+    reply = await answers(user(asked, id=41), found((3, said)))
+    assert f"> {said}" in reply.content
+
+
 async def test_the_question_itself_is_never_its_answer() -> None:
     reply = await answers(user("key key key. the key?", id=41), found((41, "the key. the key?")))
     assert reply.content.count("> the key.") == 0
