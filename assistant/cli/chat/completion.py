@@ -68,6 +68,7 @@ _LISTINGS: Mapping[str, _Listing] = {
     **{f"/bridge {name}": _BRIDGES for name in ("test", "pause", "resume")},
     **{f"/deliveries {name}": _DELIVERIES for name in ("again", "drop")},
     **{f"/archive {name}": _ARCHIVED for name in ("list", "show")},
+    "/docs": _Listing(("docs",), "name", "{about}", within="pages"),
     "/model": _Listing(("model",), "name", "{about}", within="choices"),
 }
 
