@@ -34,12 +34,14 @@ from tests.crash.turn_scenarios import (
     STOPPED_TURN,
     TURN,
     TURN_SENT_ONCE,
+    TURN_SHOWN_ONCE,
 )
 from tests.crash.upkeep_scenarios import REPAIR, UNDO
 
 _ALL = (
     TURN,
     TURN_SENT_ONCE,
+    TURN_SHOWN_ONCE,
     FIRST_START,
     FAILED_TURN,
     STOPPED_TURN,

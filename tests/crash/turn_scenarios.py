@@ -72,6 +72,13 @@ TURN_SENT_ONCE = _scenario(
     SENT_ONCE,
 )
 
+TURN_SHOWN_ONCE = _scenario(
+    "turn-shown-once",
+    "the same on terminals, which show a key once: neither mark of a delivery waits for the disk",
+    replace(_TURN, shows_key_once=True),
+    replace(LIVED, shows_key_once=True),
+)
+
 FIRST_START = _scenario(
     "first-start", "no home yet; the first message makes it", CrashEnvironment(_EARLIER[:1], _plain), None
 )

@@ -233,8 +233,8 @@ class StoredConversation:
         require_running_turn(self._db, turn)
         new = [] if reply is None or reply.id is not None else [reply]
         drafts = [self.appender.draft_record(session, message, _turn_origin(turn, message), now) for message in new]
-        # Not durable: after a power cut, start-up redoes it from the log, and sending waits for a commit.
-        durable = state != "answered" or reply is None or not outgoing
+        # Not durable where start-up redoes it from the log after a power cut, with the same keys and bodies.
+        durable = state != "answered" or reply is None or not outgoing or not _is_sent_as_logged(reply, outgoing)
         with self.appender.appending(session, drafts, now, durable=durable) as shown:
             logged = shown[0] if shown else reply
             reply_id = None if logged is None else logged.id
@@ -394,6 +394,12 @@ class StoredConversation:
             appended = last_indexed(self._db, session.key)
         assert appended is not None
         return self._log.read(session.key, span_of_row(appended))
+
+
+def _is_sent_as_logged(reply: Message, outgoing: Sequence[OutgoingMessage]) -> bool:
+    """Return whether messages say nothing after the logged answer, so that start-up makes the same bodies of it."""
+    content = reply.content.strip()
+    return bool(content) and all(message.body.endswith(content) for message in outgoing)
 
 
 def _turn_origin(turn: Turn, message: Message) -> RecordOrigin:
