@@ -67,7 +67,7 @@ class BackgroundCompaction:
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by session
         self._again: set[str] = set()  # sessions in which a turn ended while a run was in progress
         self._pausing: set[str] = set()  # sessions whose run has not begun its work
-        self._preparation = MessagePreparation(conversation, running)
+        self._preparation = MessagePreparation(conversation, running, self._needs_room_soon)
         self._last_turn_at = -_PAUSE_SECONDS  # in seconds of the event loop
         self._hurried = asyncio.Event()  # somebody waits for the runs
         self._last_calls: dict[str, tuple[datetime, CachedCall | None]] = {}  # by session, as of its last message
@@ -154,9 +154,7 @@ class BackgroundCompaction:
     async def _wait_for_pause(self, session: str) -> None:
         """Wait until no turn has ended for a moment, some seconds at most."""
         clock = asyncio.get_running_loop().time
-        latest = clock() + (
-            _PAUSE_SECONDS if self._compaction.is_nearly_full(session, _SOON) else _LONGEST_WAIT_SECONDS
-        )
+        latest = clock() + (_PAUSE_SECONDS if self._needs_room_soon(session) else _LONGEST_WAIT_SECONDS)
         self._pausing.add(session)
         try:
             while (left := min(latest, self._last_turn_at + _PAUSE_SECONDS) - clock()) > 0:
@@ -167,13 +165,16 @@ class BackgroundCompaction:
         finally:
             self._pausing.discard(session)
 
+    def _needs_room_soon(self, session: str) -> bool:
+        return self._compaction.needs_room(session, _SOON)
+
     async def _run(self, session: str) -> None:
         with self._compaction.announce_summary(session):
             await self._compact(session)
 
     async def _compact(self, session: str) -> None:
-        await self._wait_for_pause(session)
         try:
+            await self._wait_for_pause(session)
             await self._meter.load_model_limits()
             await self._running.pacer.wait()
             await self._compaction.replace_deterministic(session, self._budget)

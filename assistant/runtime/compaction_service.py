@@ -141,11 +141,13 @@ class CompactionService:
         finally:
             self._announced.discard(session)
 
-    def is_nearly_full(self, session: str, margin: float) -> bool:
-        """Return whether the session's context is so near to where a turn makes room; False while the model's limits
-        are unknown. Raises `StoreError`."""
+    def needs_room(self, session: str, margin: float) -> bool:
+        """Return whether the session's context is as near as `margin` to where a turn makes room, and no compaction is
+        prepared for that; False while the model's limits are unknown. Raises `StoreError`."""
         terms = self._meter.terms(session)
-        return terms is not None and self._meter.pressure_ratio(session) >= terms.threshold - margin
+        if terms is None or not self._meter.compaction_settings.auto or self._compactor.has_prepared(session):
+            return False
+        return self._meter.pressure_ratio(session) >= terms.threshold - margin
 
     # ------------------------------------------------------------------------------------------------------- in advance
 
@@ -160,10 +162,9 @@ class CompactionService:
         """If the context is nearly full, by `margin` at least, prepare the summary that the next turns will need, so
         that nobody waits for it; `added` is what a turn adds in tokens. Raises `StoreError`."""
         terms = self._meter.terms(session)
-        if terms is None or not self._meter.compaction_settings.auto or self._compactor.has_prepared(session):
-            return
-        margin = max(margin, _NEARLY, _TURNS_AHEAD * added / terms.budgets.tokens)
-        if self._meter.pressure_ratio(session) >= terms.threshold - margin:
+        if terms is not None and self.needs_room(
+            session, max(margin, _NEARLY, _TURNS_AHEAD * added / terms.budgets.tokens)
+        ):
             request = CompactionRequest(
                 session,
                 "emergency",

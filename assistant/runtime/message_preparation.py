@@ -8,6 +8,8 @@ and for models.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from threading import Event
 
 from assistant.core.errors import StoreError
@@ -19,11 +21,20 @@ from sleep.compaction.prepared_messages import PreparedMessages
 log = get_logger()
 
 
+# Messages prepared before it is asked again how much they are needed: less than a second.
+_AT_ONCE = 32
+
+
 class MessagePreparation:
     """Prepares the messages of sessions, one session after the other."""
 
-    def __init__(self, conversation: Conversation, running: RunningTurns) -> None:
+    def __init__(
+        self, conversation: Conversation, running: RunningTurns, needs_summary_soon: Callable[[str], bool]
+    ) -> None:
+        """`needs_summary_soon` tells of a session whether one of its next turns will have to make room, for which
+        nothing else is prepared: else turns that follow one another without a pause go first."""
         self._conversation = conversation
+        self._needs_summary_soon = needs_summary_soon
         self._running = running
         self._prepared = PreparedMessages()
         self._sessions: dict[str, None] = {}  # those that wait, in order
@@ -61,13 +72,13 @@ class MessagePreparation:
             del self._sessions[session]
             try:
                 rows = self._prepared.take_new(self._conversation.load_view(session))
+                for first in range(0, len(rows), _AT_ONCE):
+                    rest = partial(self._rest, is_urgent=self._needs_summary_soon(session))
+                    await asyncio.to_thread(self._prepared.prepare, rows[first : first + _AT_ONCE], rest)
             except StoreError as error:
                 log.warning("messages were not prepared for a summary", session=session, error=str(error))
-                continue
-            if rows:
-                await asyncio.to_thread(self._prepared.prepare, rows, self._rest)
 
-    def _rest(self) -> bool:
+    def _rest(self, *, is_urgent: bool) -> bool:
         if not self._is_stopping.is_set():
-            self._running.let_turns_pass()
+            self._running.let_turns_pass(is_urgent=is_urgent)
         return not self._is_stopping.is_set()

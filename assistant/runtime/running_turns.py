@@ -162,17 +162,19 @@ class RunningTurns:
         except TimeoutError:
             self._waited_for = {session: task for session, (_, task) in self.by_session.items()}
 
-    def let_turns_pass(self) -> None:
+    def let_turns_pass(self, *, is_urgent: bool = True) -> None:
         """Wait, for a moment at most, while a turn is prepared or running or has just ended, or a request is answered;
         for background work in a thread, which holds the interpreter in each of its steps. A turn that has run for long
-        waits for a model, and is waited for less; so are turns that follow one another without an end. Work in the
-        event loop's own thread does not wait: no turn could go on meanwhile."""
+        waits for a model, and is waited for less; so are turns that follow one another without an end, by what is
+        urgent. Work in the event loop's own thread does not wait: no turn could go on meanwhile."""
         if is_in_event_loop():
             return
         began = now = time.monotonic()
         while (lively := now < self._lively_until) or self.by_session or self._beginning_count or self.is_answering():
             longest = _MAX_LIVELY_WAIT_SECONDS if lively else _MAX_STEP_WAIT_SECONDS
-            if now - began >= (min(longest, _MAX_BURST_WAIT_SECONDS) if self.is_long_burst() else longest):
+            if is_urgent and self.is_long_burst():
+                longest = min(longest, _MAX_BURST_WAIT_SECONDS)
+            if now - began >= longest:
                 return
             time.sleep(_POLL_SECONDS)
             now = time.monotonic()
