@@ -52,7 +52,7 @@ def load_pages() -> dict[str, tuple[DocsPage, Path]]:
 
 
 def read_page(asked: str, pages: Mapping[str, tuple[DocsPage, Path]]) -> tuple[DocsPage, str]:
-    """A page by its name or file, and its Markdown. Raises `UsageError` for one that is not there, with those like it."""
+    """A page by its name or file, and its Markdown. Raises `UsageError` with those like it where it is not there."""
     name = asked.lower().rpartition("/")[2].removesuffix(".md")
     if name not in pages:
         raise UsageError(f"There is no page {shorten_line(asked, 40)}. {_what_instead(name, pages)}")
