@@ -178,6 +178,10 @@ class UserRequests:
         self._read = class_row(UserRequest, text=self._text_of_row)
         self._texts: OrderedDict[tuple[str, int], tuple[bytes, str]] = OrderedDict()  # by place, with the log's line
 
+    def clear_texts(self) -> None:
+        """Keep no text in memory: some were forgotten."""
+        self._texts.clear()
+
     def has_unanswered(self) -> bool:
         """Return whether a message waits for a turn, or a turn has not ended."""
         waiting = "EXISTS (SELECT 1 FROM inbox WHERE state = 'accepted')"
