@@ -372,7 +372,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "span",
-        rf"\b{GLUE}{{0,4}}(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine (?:prochaine|qui vient|suivante)|semana (?:(?:que|q) viene|entrante|proxima|siguiente)|(?:la )?(?:proxima|otra) semana)|(?P<thisweek>(?:the )?end of (?:the|this) week|ende (?:der|dieser) woche|(?:la )?fin de (?:la|cette) semaine|final(?:es)? de (?:la |esta )?semana|(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
+        rf"\b{GLUE}{{0,4}}(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine (?:prochaine|qui vient|suivante)|semana (?:(?:que|q) viene|entrante|proxima|siguiente)|(?:la )?(?:proxima|otra) semana)|(?P<thisweek>(?:the )?end of (?:the|this) week|ende (?:der|dieser) woche|(?:la )?fin de (?:(?:la|cette) )?semaine(?! prochaine)|final(?:es)? de (?:la |esta )?semana|(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
     ),
     (
         "month_day",

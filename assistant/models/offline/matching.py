@@ -17,7 +17,7 @@ from assistant.core.quoting import RECENT_HEADING, TodoLine, parse_todos
 from assistant.core.text import lazy_regex
 from assistant.core.time_names import NUMBERS
 from assistant.core.time_pieces import find_times
-from assistant.models.offline.cues import TEA, fold, read_cues, says
+from assistant.models.offline.cues import fold, read_cues, says, spell_things
 from assistant.models.offline.lists import is_same_list
 from assistant.search.spelling import is_one_slip
 from sleep.rules.statements import is_same_stem, stem_word
@@ -153,7 +153,7 @@ def words_of(text: str) -> list[str]:
     """Every word, folded, of words with hyphens their parts too; alarms of any name are one word, and so are timers."""
     words = [
         word
-        for run in _WORDS.findall(fold(TEA.sub("tee", text)))[:_MOST_WORDS]
+        for run in _WORDS.findall(fold(spell_things(text)))[:_MOST_WORDS]
         for word in dict.fromkeys((run, *run.split("-")))
     ]
     marks = (mark for mark, names in _SAME_THINGS.items() if any(word.startswith(names) for word in words))
