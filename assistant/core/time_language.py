@@ -118,9 +118,7 @@ PART = (
     rf"(?:{'|'.join(_PARTS.values())})(?!\w)|\b(?:am|jeden|diesen) morgen\b|\b(?:por|de|en) la manana\b|\b(?:les|las|la) mananas?\b"
 )
 _EVERY = r"(?:every|each|alle|jede[nrsm]?|cada|chaque|tou(?:t|s|te|tes) les|tod[oa]s l[oa]s|todo l[oa]s)"
-_WORKDAYS = (
-    r"(?:week|work)days?(?: only)?|werktags?|werktagen?|wochentags?|jours? ouvr\w+|dias laborables|jours de semaine"
-)
+_WORKDAYS = r"(?:week|work|working )days?(?: only)?|werktags?|werktagen?|wochentags?|jours? ouvr\w+|dias laborables|jours de semaine"
 # "Tuesday to Saturday"; but "from Tuesday to Thursday" and "du mardi au jeudi" may describe a move.
 _DAY_RANGE = (
     rf"(?:(?:tou(?:s|te) les jours |every day |jeden tag |todos los dias )?(?:from |du |de |von |del )?(?P<from>{DAY})"

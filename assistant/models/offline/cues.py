@@ -81,6 +81,11 @@ def spell_things(text: str) -> str:
     return TEA.sub(lambda match: "maiz" if match[0][0] in "mM" else "tee", text)
 
 
+def mark_things(text: str) -> str:
+    """The folded text, of the same length, in which such a thing is no small word: tea is no article."""
+    return fold(TEA.sub(lambda match: f"{match[0][:-1]}~", text))
+
+
 def clauses(text: str) -> list[str]:
     """The parts of a sentence between marks and joining words."""
     return [part for part in _CLAUSES.split(text) if part.strip()]

@@ -40,7 +40,10 @@ _NUMBERS_DONE = lazy_regex(
 _BY_DAY = lazy_regex(
     r"\b(?:by|before|for|until|till?|due|bis|fur|zum|vor|pour|avant|d'ici|para|antes|hasta)\b(?: (?!at\b)[\w']+){0,5}$"
 )
-_OTHER_THAN_DAY = ("asks", "question_word", "show", "anything", "set_reminder", "wake", "reminder_noun", "puts", "teller")
+_OTHER_THAN_DAY = (
+    *("asks", "question_word", "show", "anything", "set_reminder", "wake", "reminder_noun", "puts", "teller"),
+    *("done", "sense_done", "perfect", "mark", "drop", "sense_drop", "reopen"),
+)
 _NO_NOT = lazy_regex(r"^(?:not|nothing|none)\b")
 _TIMES = ("day", "clock", "part", "before")
 _BEGINS = lazy_regex(
@@ -224,7 +227,7 @@ def _names_new_day(text: str, folded: str, times: FoundTimes, waiting: Sequence[
     days = times.of_kind("day", "span")
     if "?" in text or len(days) != 1 or len(days) < len(times.pieces) or not _BY_DAY.search(folded[: days[0].end]):
         return False
-    if says_any((*_OTHER_THAN_DAY, "done", "sense_done", "perfect", "mark", "drop", "sense_drop", "reopen"), folded):
+    if says_any(_OTHER_THAN_DAY, folded):
         return False
     words = content_words(text)
     named = matching(words, [item for item in waiting if item.kind == "todo" and not item.list])
