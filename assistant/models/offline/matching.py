@@ -36,6 +36,10 @@ _OVEN = lazy_regex(r"\b(?:le|du|au|un|mon) four\b")
 # "Bin" is a German verb, and a thing behind an English article.
 # To tick off in French, and a car in Spanish.
 _CAR = lazy_regex(r"\b(?:el|del|al|un|mi|nuestro|este) coche\b")
+# Small words elsewhere, and things behind an English article.
+_ENGLISH_THING = lazy_regex(
+    r"\b(?:the|my|our|some|an?|more|of|buy|order|his|her|your) (hay|hat|son|net|war|tag|den|fin)\b"
+)
 _BIN = lazy_regex(r"\b(?:the|my|our|a|wheelie|green|brown|black|blue) bin\b")
 # Words for one thing, in four languages.
 _SYNONYMS = (
@@ -171,6 +175,7 @@ def subject_words(text: str) -> list[str]:
         no_names -= {"bin"}
     if _CAR.search(fold(plain)):
         no_names -= {"coche"}
+    no_names -= set(_ENGLISH_THING.findall(fold(plain)))
     words = [w for w in words_of(plain) if not set(w.split("-")) <= no_names and not w.isdigit() and len(w) > 1]
     return list(dict.fromkeys(words))
 
