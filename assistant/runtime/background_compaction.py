@@ -20,6 +20,7 @@ from assistant.runtime.compaction_service import CompactionService
 from assistant.runtime.context_economy import ContextEconomy, added_per_call
 from assistant.runtime.context_meter import ContextMeter
 from assistant.runtime.context_window import CachedCall, ContextWindow
+from assistant.runtime.message_preparation import MessagePreparation
 from assistant.runtime.running_turns import RunningTurns
 from sleep.compaction.budget import SleepBudget
 
@@ -31,8 +32,10 @@ _FORGOTTEN_AFTER = timedelta(days=14)
 _PAUSE_SECONDS, _LONGEST_WAIT_SECONDS = 1.0, 5.0
 # Views loaded and runs started at one wake-up.
 _MOST_WORK = 8
-# Messages indexed in one step, of some 10 ms.
-_INDEXED_AT_ONCE = 4
+# Messages indexed in one step, of some 10 ms; and in a burst without an end, in which they would not be done else.
+_INDEXED_AT_ONCE, _INDEXED_IN_BURST = 4, 8
+# A context that is so near to its threshold, or in a burst will be so soon, is not left for later.
+_SOON = 0.2
 
 
 class BackgroundCompaction:
@@ -64,6 +67,7 @@ class BackgroundCompaction:
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by session
         self._again: set[str] = set()  # sessions in which a turn ended while a run was in progress
         self._pausing: set[str] = set()  # sessions whose run has not begun its work
+        self._preparation = MessagePreparation(conversation, running, self._needs_room_soon)
         self._last_turn_at = -_PAUSE_SECONDS  # in seconds of the event loop
         self._hurried = asyncio.Event()  # somebody waits for the runs
         self._last_calls: dict[str, tuple[datetime, CachedCall | None]] = {}  # by session, as of its last message
@@ -72,6 +76,8 @@ class BackgroundCompaction:
     def after_turn(self, session: str) -> None:
         """Start a run after a turn has ended, once no turn has ended for a moment."""
         self._last_turn_at = asyncio.get_running_loop().time()
+        if self._meter.compaction_settings.auto:
+            self._preparation.after_turn(session)
         if self._economy.has_model and not self._start(session) and session not in self._pausing:
             self._again.add(session)
 
@@ -108,7 +114,7 @@ class BackgroundCompaction:
         return True
 
     def is_running(self) -> bool:
-        return bool(self._tasks)
+        return bool(self._tasks) or self._preparation.is_running()
 
     async def wait_until_idle(self) -> None:
         """Wait until no run is in progress; those that pause begin at once."""
@@ -116,6 +122,7 @@ class BackgroundCompaction:
         try:
             while tasks := list(self._tasks.values()):
                 await asyncio.wait(tasks)
+            await self._preparation.wait_until_idle()
         finally:
             self._hurried.clear()
 
@@ -128,6 +135,7 @@ class BackgroundCompaction:
         for task in tasks:
             with suppress(asyncio.CancelledError):
                 await task
+        await self._preparation.stop()
 
     def _start(self, session: str) -> bool:
         if session in self._tasks:
@@ -146,7 +154,7 @@ class BackgroundCompaction:
     async def _wait_for_pause(self, session: str) -> None:
         """Wait until no turn has ended for a moment, some seconds at most."""
         clock = asyncio.get_running_loop().time
-        latest = clock() + _LONGEST_WAIT_SECONDS
+        latest = clock() + (_PAUSE_SECONDS if self._needs_room_soon(session) else _LONGEST_WAIT_SECONDS)
         self._pausing.add(session)
         try:
             while (left := min(latest, self._last_turn_at + _PAUSE_SECONDS) - clock()) > 0:
@@ -157,16 +165,24 @@ class BackgroundCompaction:
         finally:
             self._pausing.discard(session)
 
+    def _needs_room_soon(self, session: str) -> bool:
+        return self._compaction.needs_room(session, _SOON)
+
     async def _run(self, session: str) -> None:
-        await self._wait_for_pause(session)
+        with self._compaction.announce_summary(session):
+            await self._compact(session)
+
+    async def _compact(self, session: str) -> None:
         try:
+            await self._wait_for_pause(session)
             await self._meter.load_model_limits()
             await self._running.pacer.wait()
             await self._compaction.replace_deterministic(session, self._budget)
             await self._save(session)
             view = self._conversation.load_view(session)
             cached = self._window.cached_request(session, self._clock())
-            await self._compaction.prepare_room(session, added_per_call(view), cached, self._budget)
+            margin = _SOON if self._running.is_long_burst() else 0.0
+            await self._compaction.prepare_room(session, added_per_call(view), cached, self._budget, margin)
         except AssistantError as error:
             log.warning("a context was not compacted", session=session, error=str(error))
 
@@ -186,20 +202,22 @@ class BackgroundCompaction:
         if economy is None:
             return
         if economy.decision.step == "compact":
-            await self._index_what_leaves()
+            await self._index_what_leaves(len(view.messages))
             await self._compaction.compact_for_economy(session, economy, self._budget)
         elif economy.decision.step == "prepare" and not self._compaction.is_prepared(session, economy):
-            await self._index_what_leaves()
+            await self._index_what_leaves(len(view.messages))
             await self._compaction.prepare_for_economy(session, economy, self._budget)
 
-    async def _index_what_leaves(self) -> None:
-        """What left the view is searched for in the next turn, which would have to index it first. The upkeep tells of
-        an index that cannot be written."""
+    async def _index_what_leaves(self, most: int) -> None:
+        """What left the view is searched for in the next turn, which would have to index it first. At `most` so many
+        messages: in a burst there are always new ones. The upkeep tells of an index that cannot be written."""
         with suppress(StoreError):
-            while await asyncio.to_thread(self._index_few):
-                await self._running.wait_until_quiet()
+            while most > 0 and (indexed := await asyncio.to_thread(self._index_few)):
+                most -= indexed
+                if not self._running.is_long_burst():
+                    await self._running.wait_until_quiet()
 
     def _index_few(self) -> int:
         """Index so few messages that a turn which begins meanwhile is hardly slowed down."""
         self._running.let_turns_pass()
-        return self._index_messages(_INDEXED_AT_ONCE)
+        return self._index_messages(_INDEXED_IN_BURST if self._running.is_long_burst() else _INDEXED_AT_ONCE)

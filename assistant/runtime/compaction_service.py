@@ -7,7 +7,8 @@ restarts (F02).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 
@@ -52,6 +53,7 @@ class CompactionService:
         self._streaks = streaks
         self._clock = clock
         self._notices = notices
+        self._announced: set[str] = set()  # sessions whose summary, if they need one, is made next
         self._prepared_tokens: dict[str, int] = {}  # by session, the tokens that the prepared compaction removes
         # Called after each compaction except those of a sleep cycle, which does the same itself: the session, the
         # result, and whether a user is waiting.
@@ -127,21 +129,42 @@ class CompactionService:
         return self._compactor.is_compacting(session)
 
     def is_preparing(self, session: str) -> bool:
-        """Return whether a summary of the session is being made in the background."""
-        return self._compactor.is_preparing(session)
+        """Return whether a summary of the session is being made in the background, or is about to be."""
+        return session in self._announced or self._compactor.is_preparing(session)
+
+    @contextmanager
+    def announce_summary(self, session: str) -> Iterator[None]:
+        """Within the context the summary that the session needs, if any, is made."""
+        self._announced.add(session)
+        try:
+            yield
+        finally:
+            self._announced.discard(session)
+
+    def needs_room(self, session: str, margin: float) -> bool:
+        """Return whether the session's context is as near as `margin` to where a turn makes room, and no compaction is
+        prepared for that; False while the model's limits are unknown. Raises `StoreError`."""
+        terms = self._meter.terms(session)
+        if terms is None or not self._meter.compaction_settings.auto or self._compactor.has_prepared(session):
+            return False
+        return self._meter.pressure_ratio(session) >= terms.threshold - margin
 
     # ------------------------------------------------------------------------------------------------------- in advance
 
     async def prepare_room(
-        self, session: str, added: float, cached_request: CachedPrompt | None, budget: SleepBudget
+        self,
+        session: str,
+        added: float,
+        cached_request: CachedPrompt | None,
+        budget: SleepBudget,
+        margin: float = _NEARLY,
     ) -> None:
-        """If the context is nearly full, prepare the summary that the next turns will need, so that nobody waits for
-        it; `added` is what a turn adds in tokens. Raises `StoreError`."""
+        """If the context is nearly full, by `margin` at least, prepare the summary that the next turns will need, so
+        that nobody waits for it; `added` is what a turn adds in tokens. Raises `StoreError`."""
         terms = self._meter.terms(session)
-        if terms is None or not self._meter.compaction_settings.auto or self._compactor.has_prepared(session):
-            return
-        margin = max(_NEARLY, _TURNS_AHEAD * added / terms.budgets.tokens)
-        if self._meter.pressure_ratio(session) >= terms.threshold - margin:
+        if terms is not None and self.needs_room(
+            session, max(margin, _NEARLY, _TURNS_AHEAD * added / terms.budgets.tokens)
+        ):
             request = CompactionRequest(
                 session,
                 "emergency",

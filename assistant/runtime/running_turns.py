@@ -24,6 +24,9 @@ _MAX_QUIET_WAIT_SECONDS = 5.0
 _MAX_STEP_WAIT_SECONDS = 0.05
 # A turn does its own work in the first and the last moments of it, and in a burst the next one follows at once.
 _LIVELY_SECONDS, _MAX_LIVELY_WAIT_SECONDS = 0.3, 0.3
+# Turns that follow one another without a pause are waited for as above this long, and then much less: what would make
+# them faster could not be done else.
+_LONG_BURST_SECONDS, _PAUSE_SECONDS, _MAX_BURST_WAIT_SECONDS = 3.0, 1.0, 0.02
 _POLL_SECONDS = 0.005
 _RETRY_STORE_AFTER = timedelta(seconds=5)
 _STEPS_IN_A_ROUND = 1
@@ -79,6 +82,7 @@ class RunningTurns:
         self.is_answering: Callable[[], bool] = lambda: False  # whether a request of the page or the web API runs
         self._beginning_count = 0  # turns whose context is being prepared
         self._lively_until = 0.0  # monotonic, in seconds: some time after a turn began or ended
+        self._burst_began = 0.0  # monotonic
         self._paused: set[str] = set()
         self._waited_for: dict[str, asyncio.Task[None]] = {}
 
@@ -135,7 +139,15 @@ class RunningTurns:
         self._note_lively()
 
     def _note_lively(self) -> None:
-        self._lively_until = time.monotonic() + _LIVELY_SECONDS
+        now = time.monotonic()
+        if now - self._lively_until > _PAUSE_SECONDS - _LIVELY_SECONDS:
+            self._burst_began = now
+        self._lively_until = now + _LIVELY_SECONDS
+
+    def is_long_burst(self) -> bool:
+        """Return whether turns have followed one another without a pause for some seconds."""
+        now = time.monotonic()
+        return now < self._lively_until and now - self._burst_began >= _LONG_BURST_SECONDS
 
     async def wait_until_quiet(self, seconds: float = _MAX_QUIET_WAIT_SECONDS) -> None:
         """Wait until no message is waiting or being answered, up to `seconds`; for background work. A turn that exceeds
@@ -150,16 +162,19 @@ class RunningTurns:
         except TimeoutError:
             self._waited_for = {session: task for session, (_, task) in self.by_session.items()}
 
-    def let_turns_pass(self) -> None:
+    def let_turns_pass(self, *, is_urgent: bool = True) -> None:
         """Wait, for a moment at most, while a turn is prepared or running or has just ended, or a request is answered;
         for background work in a thread, which holds the interpreter in each of its steps. A turn that has run for long
-        waits for a model, and is waited for less. Work in the event loop's own thread does not wait: no turn could go
-        on meanwhile."""
+        waits for a model, and is waited for less; so are turns that follow one another without an end, by what is
+        urgent. Work in the event loop's own thread does not wait: no turn could go on meanwhile."""
         if is_in_event_loop():
             return
         began = now = time.monotonic()
         while (lively := now < self._lively_until) or self.by_session or self._beginning_count or self.is_answering():
-            if now - began >= (_MAX_LIVELY_WAIT_SECONDS if lively else _MAX_STEP_WAIT_SECONDS):
+            longest = _MAX_LIVELY_WAIT_SECONDS if lively else _MAX_STEP_WAIT_SECONDS
+            if is_urgent and self.is_long_burst():
+                longest = min(longest, _MAX_BURST_WAIT_SECONDS)
+            if now - began >= longest:
                 return
             time.sleep(_POLL_SECONDS)
             now = time.monotonic()

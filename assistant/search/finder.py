@@ -10,6 +10,7 @@ text, which the next start indexes then.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta, tzinfo
 from threading import Event, RLock
@@ -104,15 +105,26 @@ class SourceFinder:
         """Index `most` of the new texts; return the number of records, 0 when done: then the index is ready for a
         question. Raises `StoreError`."""
 
+        most = most or _BATCH_RECORDS
+
         def take_in(engine: SearchEngine) -> int:
-            taken = self._take_in(
-                engine.index, self._source.streams_behind(engine.index.read_to), most or _BATCH_RECORDS
-            )
+            taken = self._take_in(engine.index, self._source.streams_behind(engine.index.read_to), most)
             if not taken:
                 engine.index.prepare()
             return taken
 
+        # No search waits for this, which takes longer than all else.
+        with suppress(IndexingStopped):
+            index, records = self._with_engine(lambda engine: (engine.index, self._next_records(engine.index, most)))
+            index.embed_in_advance(records, self._may_index)
         return self._with_engine(take_in)
+
+    def _next_records(self, index: SearchIndex, most: int) -> list[SourceText]:
+        """Return what is indexed next, at most so much as is indexed at once."""
+        streams = self._source.streams_behind(index.read_to)
+        unread = (self._source.records_after(stream, index.read_to.get(stream, 0), limit=most) for stream in streams)
+        records = next(filter(None, unread), [])[:_BATCH_RECORDS]
+        return next(_pieces([replace(record, text=record.text[:MAX_TEXT]) for record in records]), [])
 
     def forget(self, sources: Sequence[int], words_of: Callable[[int], str]) -> None:
         """Remove sources and all of their words; `words_of` returns what was indexed of each. Call it only once per

@@ -9,8 +9,7 @@ demand. Not thread-safe.
 from __future__ import annotations
 
 from array import array
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 
 import numpy as np
@@ -29,9 +28,9 @@ from assistant.search.dtypes import (
     Occurrences,
     UnitRows,
     epoch_second,
-    quantise,
     read_postings,
 )
+from assistant.search.embedded_texts import EmbeddedTexts
 from assistant.search.index_values import (
     IndexingStopped,
     IndexPage,
@@ -42,8 +41,9 @@ from assistant.search.index_values import (
     UnsealedUnit,
 )
 from assistant.search.query import FindStems
+from assistant.search.sealed_postings import SealedPostings
 from assistant.search.unit_table import UnitTable
-from assistant.search.unit_vectors import UnitVectors, embed_units
+from assistant.search.unit_vectors import UnitVectors
 from assistant.search.units import (
     REPEATS,
     asks_for_something,
@@ -59,17 +59,12 @@ from assistant.search.vocabulary import Vocabulary
 SEAL_AFTER_UNITS = 1_024
 # Number of newest units whose vectors stay in memory; those of older ones are read on demand.
 _RESIDENT = 1 << 17
-# Of 5 bytes each.
-_CACHED_POSTINGS = 2_000_000
-# Terms of so many sources are read at once, which takes three times the memory of what is kept.
-_SOURCES_READ_AT_ONCE = 1 << 17
 # Assumed number of units without a common direction, so that the mean of a small collection has little weight.
 _PRIOR = 20.0
 # The mean of typical collections has a length of 0.25 to 0.45.
 _LONGEST_MEAN = 0.5
 # Seconds of silence that end a conversation: earlier messages are not neighbours of later ones.
 _SILENCE = 12 * 3_600
-_NONE = np.zeros((0, DIMENSIONS), np.int8)
 _EMPTY = read_postings(np.zeros(0, POSTING_DTYPE))
 
 
@@ -83,6 +78,8 @@ class SearchIndex:
 
     def _load(self) -> None:
         contents = self.store.load()
+        # Of units until they are in the index, of new words until they are sealed.
+        self._embedded_units, self._embedded_words = EmbeddedTexts(self._embed), EmbeddedTexts(self._embed)
         self.read_to = dict(contents.read_to)
         self.units = UnitTable(self.store.map_file, (contents.sealed + len(contents.fresh)) * 5 // 4)
         self._source_count = 0
@@ -102,14 +99,26 @@ class SearchIndex:
             self._sources[term.id] = term.sources
         self._speakers: dict[int, frozenset[str]] = {}
         self._unsealed = UnsealedUnits()
-        self._cache: OrderedDict[int, Occurrences] = OrderedDict()
-        self._cached = 0
+        self._sealed_postings = SealedPostings(self.store, self._sources)
         self._vectors = UnitVectors(self.store, self.sealed, len(contents.fresh), self._resident)
-        self.vocabulary = Vocabulary(self._embed)
+        self.vocabulary = Vocabulary(self._embedded_words.rows)
         self.vocabulary.load(contents.terms, self.store.term_vectors)
         self._take(contents.fresh)
 
     # ----------------------------------------------------------------------------------------------------------- append
+
+    def embed_in_advance(self, records: Iterable[SourceText], is_wanted: Callable[[], bool] = lambda: True) -> None:
+        """Embed what `append` of these records, or the sealing that it leads to, would embed. May be called in another
+        thread than everything else. Raises `IndexingStopped` once it is not wanted any more."""
+        texts = [text for record in records if not record.hidden for text in split_into_units(record.text)]
+        self._embedded_units.prepare(texts, is_wanted)
+        words = [count_words(text) for text in texts]
+        stem_of = self._stems(word for counts in words for word in counts)
+        stems = {stem.stem: stem.word for counts in words for stem in count_stems(counts, stem_of)}
+        if len(self._unsealed) + len(texts) >= SEAL_AFTER_UNITS:
+            # Of those that were read at the start, or indexed for a search, not all are embedded.
+            stems |= self._unsealed.words.copy()
+        self._embedded_words.prepare([word for stem, word in stems.items() if stem not in self._terms], is_wanted)
 
     def append(
         self,
@@ -125,7 +134,7 @@ class SearchIndex:
         not wanted any more; what was not stored is not in memory either."""
         shown = (record for record in records if not record.hidden)
         units = [(record, part, text) for record in shown for part, text in enumerate(split_into_units(record.text))]
-        vectors = embed_units(self._embed, [text for *_, text in units], is_wanted)
+        vectors = self._embedded_units.rows([text for *_, text in units], is_wanted)
         names: dict[str, int] = {}
         last: dict[int, tuple[int, int, bool]] = {}
         fresh, asks = [], False
@@ -155,6 +164,9 @@ class SearchIndex:
         self._names.update(names)
         self.read_to.update(read_to)
         self._take(fresh)
+        self._embedded_units.clear()
+        if not is_search:
+            self.vocabulary.take_in()
         if is_wanted() and self.store.can_seal and len(self._unsealed) >= SEAL_AFTER_UNITS * (2 if is_search else 1):
             self.seal()
 
@@ -203,7 +215,7 @@ class SearchIndex:
         if not len(self._unsealed):
             return
         new = [stem for stem in self._unsealed.stems if stem not in self._terms]
-        embedded = quantise(self._embed([self._unsealed.words[stem] for stem in new])) if new else _NONE
+        embedded = self._embedded_words.rows([self._unsealed.words[stem] for stem in new])
         ids = {stem: len(self._sources) + offset for offset, stem in enumerate(new)}
         likes = {ids[stem]: embedded[offset].tobytes() for offset, stem in enumerate(new)}
         terms, postings = [], {}
@@ -224,7 +236,8 @@ class SearchIndex:
         self._sources.extend([0] * len(new))
         for sealed_term in terms:
             self._terms[sealed_term.stem], self._sources[sealed_term.id] = sealed_term.id, sealed_term.sources
-            self._forget_cached(sealed_term.id)
+        self._sealed_postings.forget(sealed_term.id for sealed_term in terms)
+        self._embedded_words.clear()
         self.sealed = self.count
         self._unsealed = UnsealedUnits()
         self._vectors.let_go(self.sealed)
@@ -265,7 +278,7 @@ class SearchIndex:
 
     def _sources_left(self, stem: str) -> int:
         """Return how many remaining sources have a stem; at 0, nothing of the stem may be kept."""
-        units = self._sealed_occurrences([self._terms[stem]])[self._terms[stem]].units
+        units = self._sealed_postings.occurrences([self._terms[stem]])[self._terms[stem]].units
         units = units[self.units.kinds[units] > 0]
         return max(1, count_sources(self.units.rows_of(units))) if len(units) else 0
 
@@ -337,7 +350,7 @@ class SearchIndex:
     def occurrences_of(self, stems: Iterable[str]) -> list[Occurrences]:
         """Return the occurrences of each stem, in order of units."""
         terms = [(stem, self._terms.get(stem)) for stem in stems]
-        sealed = self._sealed_occurrences([term for _, term in terms if term is not None])
+        sealed = self._sealed_postings.occurrences([term for _, term in terms if term is not None])
         found = []
         for stem, term in terms:
             old = _EMPTY if term is None else sealed[term]
@@ -347,40 +360,6 @@ class SearchIndex:
                 old = Occurrences(units, np.concatenate([old.counts, fresh.counts]))
             found.append(old)
         return found
-
-    def _sealed_occurrences(self, terms: Sequence[int]) -> dict[int, Occurrences]:
-        """Return the occurrences of terms in sealed units; those that are not cached are read at once."""
-        found = {}
-        for term in terms:
-            if (cached := self._cache.get(term)) is not None:
-                self._cache.move_to_end(term)
-                found[term] = cached
-        for some in self._read_together([term for term in dict.fromkeys(terms) if term not in found]):
-            for term, body in self.store.postings(some).items():
-                found[term] = self._cache[term] = read_postings(np.frombuffer(body, POSTING_DTYPE))
-                self._cached += len(found[term].units)
-        while self._cached > _CACHED_POSTINGS and len(self._cache) > 1:
-            _, dropped = self._cache.popitem(last=False)
-            self._cached -= len(dropped.units)
-        return found
-
-    def _read_together(self, terms: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the terms in groups, of so many sources at the most unless one term alone has more."""
-        group: list[int] = []
-        sources = 0
-        for term in terms:
-            if group and sources + self._sources[term] > _SOURCES_READ_AT_ONCE:
-                yield group
-                group, sources = [], 0
-            group.append(term)
-            sources += self._sources[term]
-        if group:
-            yield group
-
-    def _forget_cached(self, term: int) -> None:
-        cached = self._cache.pop(term, None)
-        if cached is not None:
-            self._cached -= len(cached.units)
 
     @property
     def mean(self) -> Floats:

@@ -7,7 +7,7 @@ the units found are scored with their vectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,12 @@ from assistant.search.dtypes import (
     VECTOR_SCALE,
     Bools,
     ByteVectors,
-    EmbedTexts,
     Floats,
     Ints,
     distinct_values,
-    quantise,
 )
 from assistant.search.file_arrays import FileArrays
-from assistant.search.index_values import VECTORS_A_BLOCK, IndexingStopped, IndexStore
+from assistant.search.index_values import VECTORS_A_BLOCK, IndexStore
 from assistant.search.sketches import FARTHEST, differing_bits, nearest_places, sketches_of
 
 _SKETCH_WORDS = DIMENSIONS // 64
@@ -34,19 +32,6 @@ _READ_AT_ONCE = 1 << 12
 _LEAST_ROOM = 1_024
 # As many may wait to be sealed, and be let go only then.
 _SEALED_LATE = 4_096
-# In about 0.1 s.
-_EMBEDDED_AT_ONCE = 256
-
-
-def embed_units(embed: EmbedTexts, texts: Sequence[str], is_wanted: Callable[[], bool]) -> ByteVectors:
-    """Embed texts, each distinct text once. Raises `IndexingStopped` once it is not wanted any more."""
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    distinct, vectors = list(places), [np.zeros((0, DIMENSIONS), np.int8)]
-    for first in range(0, len(distinct), _EMBEDDED_AT_ONCE):
-        if not is_wanted():
-            raise IndexingStopped
-        vectors.append(quantise(embed(distinct[first : first + _EMBEDDED_AT_ONCE])))
-    return np.concatenate(vectors)[[places[text] for text in texts]]
 
 
 class UnitVectors:

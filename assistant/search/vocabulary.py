@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from assistant.core.dataclass import dataclass
 from assistant.core.text import STOP_WORDS
-from assistant.search.dtypes import ByteVectors, EmbedTexts, Floats, Ints, distinct_values, quantise
+from assistant.search.dtypes import ByteVectors, Floats, Ints, distinct_values
 from assistant.search.index_values import IndexTerm
 from assistant.search.sketches import differing_bits, nearest_places, sketches_of
 from assistant.search.spelling import KnownWords
@@ -42,8 +42,9 @@ class _KnownWord:
 
 
 class Vocabulary:
-    def __init__(self, embed: EmbedTexts) -> None:
-        self._embed = embed
+    def __init__(self, vectors_of: Callable[[Sequence[str]], ByteVectors]) -> None:
+        """`vectors_of` returns the quantised vectors of words."""
+        self._vectors_of = vectors_of
         self._stems: list[str] = []
         self._rows: dict[str, int] = {}
         self._matrix = np.zeros((1_024, _DIMENSIONS), np.int8)
@@ -83,7 +84,7 @@ class Vocabulary:
         """Return for the stems of a question (each with a word, and the vector of that) other stems of the collection
         with similar meaning, each with a weight below 1 and the question's stem it is most similar to; none of
         `exclude`. `is_word` tells words that exist: they are no misspelt ones, even if nobody ever said them."""
-        self._take_in()
+        self.take_in()
         unknown = {stem: word for stem, word in words.items() if word not in self._known}
         if unknown and self._stems:
             compared = normalise_rows(np.stack([vectors[stem] for stem in unknown])[:, :_DIMENSIONS])
@@ -137,12 +138,13 @@ class Vocabulary:
             new = sketches_of(self._matrix[sketched:count])
             self._sketches = np.concatenate([self._sketches, new], axis=1)
 
-    def _take_in(self) -> None:
+    def take_in(self) -> None:
+        """Embed the words that were added: else the next question does, which takes as long as there are many."""
         new = {stem: word for stem, word in self._waiting.items() if stem not in self._rows}
         self._waiting.clear()
         if not new:
             return
-        rows = quantise(self._embed(list(new.values()))[:, :_DIMENSIONS])
+        rows = self._vectors_of(list(new.values()))[:, :_DIMENSIONS]
         first, self._stems = len(self._stems), [*self._stems, *new]
         self._rows.update({stem: first + offset for offset, stem in enumerate(new)})
         if len(self._stems) > len(self._matrix):

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
+from itertools import chain
 
 from assistant.context.truncate import original_words
 from assistant.core.dataclass import dataclass
-from assistant.core.messages import Message
+from assistant.core.messages import Message, Role
 from assistant.core.quoting import replace_unsendable
 from assistant.core.text import lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries, fit_to_tokens
 from sleep.compaction.draft_view import original_id
+from sleep.compaction.message_cache import FOUND_IN_MESSAGES
 from sleep.compaction.prompts import describe_media
 from sleep.compaction.validate import MAX_RESTS, RESTORED_HEADING, find_named_values
 from sleep.compaction.values import SummaryInput, SummaryTier
@@ -56,6 +59,26 @@ _SHORTER_ENDS = (1_000, 500, 250)
 
 
 @dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence of a message that says something."""
+
+    place: int
+    text: str
+    words: tuple[str, ...]  # each word once, in order of the alphabet
+    word_count: int
+    names: int  # how many names, numbers and identifiers it has
+
+
+@dataclass(frozen=True, slots=True)
+class _SentenceOfMessage:
+    """A sentence with its message, and the index of that among the rows."""
+
+    row: Message
+    index: int
+    sentence: _Sentence
+
+
+@dataclass(frozen=True, slots=True)
 class _ScoredSentence:
     """A sentence with its message (and index among the rows), and its score.
 
@@ -66,13 +89,13 @@ class _ScoredSentence:
     index: int
     place: int
     text: str
-    score: float = 0.0
+    score: float
     score_without_statement: float | None = None
 
 
 def select_sentences(material: SummaryInput, budget: int, count: Count, rest: Callable[[], None] | None = None) -> str:
     """Return the best sentences that fit into `budget` tokens, one per line with message id and date; "" if there are
-    none. `rest` is called before each of the first 200 that may state something is read."""
+    none. `rest` is called before each of the first 200 of which it is not known yet whether they state something."""
     lines = _scored(list(_sentences(material.rows)))
     best_first = [(-line.score, -line.index, line.place, line) for line in lines]
     heapify(best_first)
@@ -83,10 +106,10 @@ def select_sentences(material: SummaryInput, budget: int, count: Count, rest: Ca
         tokens = count(f"{_shown(line)}\n")
         if line.score_without_statement is not None and (tokens <= left or left < _SHORTEST_CHARACTERS):
             # Looked for only where it matters, since it takes longer than all else.
-            if rest is not None and judged < MAX_RESTS:
+            if rest is not None and judged < MAX_RESTS and not _states_something.is_known(line.text):
                 rest()
-            judged += 1
-            score = line.score if extract_statements(line.text) else line.score_without_statement
+                judged += 1
+            score = line.score if _states_something(line.text) else line.score_without_statement
             line = replace(line, score=score, score_without_statement=None)
             heappush(best_first, (-score, -line.index, line.place, line))
             continue
@@ -129,20 +152,47 @@ def _headed(row: Message) -> str:
     return f"#{number}: {words}" if number else words
 
 
-def _sentences(rows: tuple[Message, ...]) -> Iterator[_ScoredSentence]:
+def prepare_sentences(row: Message) -> None:
+    """Find out what `select_sentences` asks about a message, which then only has to compare it with others."""
+    for found in _sentences((row,)):
+        if row.role == "user":
+            _states_something(found.sentence.text)
+
+
+def _sentences(rows: tuple[Message, ...]) -> Iterator[_SentenceOfMessage]:
     seen: set[str] = set()
     for index, row in enumerate(rows):
         if row.role not in _OF_ROLE or row.metadata.get("internal") or row.metadata.get("note"):
             continue
-        content = _CODE.sub("\n", replace_unsendable(original_words(row)[:_LOOKED_AT]))
-        if row.role == "assistant":
-            content = _REMARK.sub("", content)
-        for place, sentence in enumerate(_split(content)):
-            text = _LISTED.sub("", " ".join(sentence.split()))
-            if not _says_something(text) or text.casefold() in seen or text == RESTORED_HEADING:
-                continue
-            seen.add(text.casefold())
-            yield _ScoredSentence(row, index, place, shorten(text, _LONGEST))
+        for sentence in _sentences_of_text(original_words(row)[:_LOOKED_AT], row.role):
+            if (folded := sentence.text.casefold()) not in seen:
+                seen.add(folded)
+                yield _SentenceOfMessage(row, index, sentence)
+
+
+@FOUND_IN_MESSAGES.cached
+def _sentences_of_text(words: str, role: Role) -> tuple[_Sentence, ...]:
+    content = _CODE.sub("\n", replace_unsendable(words))
+    if role == "assistant":
+        content = _REMARK.sub("", content)
+    sentences = []
+    for place, sentence in enumerate(_split(content)):
+        text = _LISTED.sub("", " ".join(sentence.split()))
+        if _says_something(text) and text != RESTORED_HEADING:
+            sentences.append(_analysed(place, shorten(text, _LONGEST)))
+    return tuple(sentences)
+
+
+def _analysed(place: int, text: str) -> _Sentence:
+    # The same words are said again and again: each is kept once.
+    words = [sys.intern(pair or word) for pair, word in _WORD.findall(text.casefold())]
+    names = len({value for _, value in find_named_values(text)})
+    return _Sentence(place, text, tuple(sorted({*words})), len(words), names)
+
+
+@FOUND_IN_MESSAGES.cached
+def _states_something(text: str) -> bool:
+    return bool(extract_statements(text))
 
 
 def _split(content: str) -> Iterator[str]:
@@ -165,23 +215,20 @@ def _says_something(text: str) -> bool:
     return not (short and _GREETING.match(text) and not any(find_named_values(text)))
 
 
-def _scored(lines: list[_ScoredSentence]) -> list[_ScoredSentence]:
-    words = [[pair or word for pair, word in _WORD.findall(line.text.casefold())] for line in lines]
-    seen = Counter(word for of_line in words for word in set(of_line))
-    return [_with_score(line, of_line, seen, len(lines)) for line, of_line in zip(lines, words, strict=True)]
+def _scored(lines: list[_SentenceOfMessage]) -> list[_ScoredSentence]:
+    seen = Counter(chain.from_iterable(line.sentence.words for line in lines))
+    rarity = {word: math.log(len(lines) / times) for word, times in seen.items()}
+    return [_with_score(line, sum(map(rarity.__getitem__, line.sentence.words))) for line in lines]
 
 
-def _with_score(line: _ScoredSentence, words: list[str], seen: Counter[str], total: int) -> _ScoredSentence:
-    names = len({value for _, value in find_named_values(line.text)})
-    rare = sum(math.log(total / seen[word]) for word in sorted(set(words))) / (len(words) or 1)
-
-    def score(*, states: bool) -> float:
-        weight = 1 + _OF_NAME * min(names, _MOST_NAMED) + _OF_STATEMENT * states + _OF_RARE_WORDS * rare
-        return _OF_ROLE[line.row.role] * weight / math.sqrt(8 + len(words))
-
-    if line.row.role == "user":
-        return replace(line, score=score(states=True), score_without_statement=score(states=False))
-    return replace(line, score=score(states=False))
+def _with_score(line: _SentenceOfMessage, rarity: float) -> _ScoredSentence:
+    row, sentence = line.row, line.sentence
+    weight = 1 + _OF_NAME * min(sentence.names, _MOST_NAMED) + _OF_RARE_WORDS * rarity / (sentence.word_count or 1)
+    share = _OF_ROLE[row.role] / math.sqrt(8 + sentence.word_count)
+    if row.role != "user":
+        return _ScoredSentence(row, line.index, sentence.place, sentence.text, share * weight)
+    stated = share * (weight + _OF_STATEMENT)
+    return _ScoredSentence(row, line.index, sentence.place, sentence.text, stated, share * weight)
 
 
 def _shown(line: _ScoredSentence) -> str:

@@ -8,13 +8,16 @@ identifiers contained in longer ones.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
 from assistant.context.truncate import original_words
+from assistant.core.messages import Message
 from assistant.core.text import lazy_regex
 from sleep.compaction.answer import escape_boundaries
+from sleep.compaction.message_cache import FOUND_IN_MESSAGES
 from sleep.compaction.validate import find_named_values
 from sleep.compaction.values import SummaryInput
 from sleep.rules.extract_statements import extract_statements
@@ -39,22 +42,14 @@ def collect_key_facts(material: SummaryInput) -> dict[str, tuple[str, ...]]:
     spoken = [(row.role, original_words(row)[:_LOOKED_AT]) for row in material.rows if row.role in _SPOKEN]
     stated: dict[str, dict[str, None]] = {kind: {} for kind in _STATED.values()}
     for role, words in spoken:
-        for statement in extract_statements(words) if role == "user" else ():
-            if statement.kind in _STATED and not has_secret(statement.content):
-                stated[_STATED[statement.kind]].setdefault(escape_boundaries(statement.content))
+        for kind, content in _stated_in(words) if role == "user" else ():
+            stated[kind].setdefault(content)
     facts = {kind: tuple(values)[-_MOST_FACTS:] for kind, values in stated.items()}
-    uncapitalised = {word for _, words in spoken for word in _LOWER_WORD.findall(words)}
     names, identifiers = _ValueCounter(), _ValueCounter()
     for role, words in spoken:
-        secrets = [words[secret.start : secret.end] for secret in find_secrets(words)]
-        shouted = _is_shouted(words)
-        for kind, value in find_named_values(words):
-            if any(value in secret or secret in value for secret in secrets):
-                continue
-            if kind == "identifiers":
-                identifiers.add(value, role)
-            elif kind == "names" and not shouted and not _follows_article(words, value):
-                names.add(_without_days(value), role)
+        for kind, value in _values_in(words):
+            (identifiers if kind == "identifiers" else names).add(value, role)
+    uncapitalised = {word for _, words in spoken for word in _uncapitalised_in(words)}
     facts["entities"] = tuple(
         escape_boundaries(name)
         for name in names.most_common()
@@ -64,6 +59,47 @@ def collect_key_facts(material: SummaryInput) -> dict[str, tuple[str, ...]]:
     longest = [value for value in every if not any(value in other for other in every if other != value)]
     facts["identifiers"] = tuple(map(escape_boundaries, longest[:_MOST_FACTS]))
     return {kind: values for kind, values in facts.items() if values}
+
+
+def prepare_key_facts(row: Message) -> None:
+    """Find out what `collect_key_facts` asks about a message."""
+    if row.role in _SPOKEN:
+        words = original_words(row)[:_LOOKED_AT]
+        _uncapitalised_in(words)
+        _values_in(words)
+        if row.role == "user":
+            _stated_in(words)
+
+
+@FOUND_IN_MESSAGES.cached
+def _stated_in(words: str) -> tuple[tuple[str, str], ...]:
+    """Return the statements with their kind, as key facts name it."""
+    return tuple(
+        (_STATED[statement.kind], escape_boundaries(statement.content))
+        for statement in extract_statements(words)
+        if statement.kind in _STATED and not has_secret(statement.content)
+    )
+
+
+@FOUND_IN_MESSAGES.cached
+def _uncapitalised_in(words: str) -> tuple[str, ...]:
+    return tuple({sys.intern(word) for word in _LOWER_WORD.findall(words)})
+
+
+@FOUND_IN_MESSAGES.cached
+def _values_in(words: str) -> tuple[tuple[str, str], ...]:
+    """Return names and identifiers with their kind, once for each time that they are said."""
+    secrets = [words[secret.start : secret.end] for secret in find_secrets(words)]
+    shouted = _is_shouted(words)
+    values = []
+    for kind, value in find_named_values(words):
+        if any(value in secret or secret in value for secret in secrets):
+            continue
+        if kind == "identifiers":
+            values.append((kind, value))
+        elif kind == "names" and not shouted and not _follows_article(words, value):
+            values.append((kind, _without_days(value)))
+    return tuple(values)
 
 
 class _ValueCounter:

@@ -26,10 +26,12 @@ from assistant.core.messages import Message
 from assistant.core.text import IDENTIFIER, IDENTIFIER_CHARS, LONGEST_IDENTIFIER, find_in_windows, lazy_regex, shorten
 from sleep.compaction.answer import escape_boundaries
 from sleep.compaction.draft_view import original_id
+from sleep.compaction.message_cache import FOUND_IN_MESSAGES
 from sleep.compaction.prompts import describe_media
 from sleep.compaction.values import SummaryInput
 from sleep.rules.clauses import find_standing_wishes
 from sleep.rules.pattern_files import read_words
+from sleep.rules.secrets import find_secrets
 
 Count = Callable[[str], int]
 
@@ -85,8 +87,8 @@ def restore_missing_values(
     rest: Callable[[], None] | None = None,
 ) -> CheckedSummary:
     """Return the summary with at most `restored_max_tokens` of missing values appended; `wishes_max_tokens` more for
-    wishes, which are few and affect every answer. `rest` is called before each of the first 200 messages is judged,
-    which takes milliseconds."""
+    wishes, which are few and affect every answer. `rest` is called before each of the first 200 messages that were not
+    prepared, since to go through one takes milliseconds."""
     lines: list[str] = []
     left = restored_max_tokens - count(f"\n{RESTORED_HEADING}\n")
     left_for_wishes = wishes_max_tokens
@@ -132,13 +134,16 @@ def _missing_by_kind(
     """Return missing values by kind and role, grouped by message; each value only where it was said first."""
     missing: dict[tuple[str, str], list[list[_MissingValue]]] = {}
     seen: set[str] = set()
-    for number, row in enumerate(_units(material)):
+    rested = 0
+    for row in _units(material):
         if row.role not in _SPOKEN:
             continue
-        if rest is not None and number < MAX_RESTS:
+        may_wish = row.role == "user" or material.depth > 1
+        if rest is not None and rested < MAX_RESTS and not _values_to_keep.is_known(row.content, may_wish):
             rest()
+            rested += 1
         of_row: dict[str, list[_MissingValue]] = {}
-        for kind, value in (*_find_wishes(row, material), *find_named_values(row.content)):
+        for kind, value in _values_to_keep(row.content, may_wish):
             if value.casefold() not in seen and not there.contains(value):
                 seen.add(value.casefold())
                 of_row.setdefault(kind, []).append(_MissingValue(kind, value, row))
@@ -147,11 +152,19 @@ def _missing_by_kind(
     return missing
 
 
-def _find_wishes(row: Message, material: SummaryInput) -> Iterator[tuple[str, str]]:
-    """Yield how the user wants to be answered in future; in summaries, any line may state it."""
-    if row.role == "user" or material.depth > 1:
-        for wish in find_standing_wishes(row.content):
-            yield "wishes", wish
+@FOUND_IN_MESSAGES.cached
+def _values_to_keep(text: str, may_wish: bool) -> tuple[tuple[str, str], ...]:
+    """Return the named values of a text with their kinds, and before them how the user wants to be answered in future:
+    in summaries, any line may state it."""
+    wishes = find_standing_wishes(text) if may_wish else []
+    return (*(("wishes", wish) for wish in wishes), *find_named_values(text))
+
+
+def prepare_values(row: Message) -> None:
+    """Find out what `restore_missing_values` asks about a message."""
+    if row.role in _SPOKEN:
+        _values_to_keep(original_words(row), row.role == "user")
+        find_secrets(row.content)
 
 
 def _units(material: SummaryInput) -> Iterator[Message]:
@@ -221,6 +234,8 @@ _FORMS = (
     ("names", _NAME, lazy_regex(r" [A-ZÀ-ÞА-ЯΑ-Ω]")),
 )
 _END = ".,;:!?)]}"
+_ENDS_WITH_NUMBER = lazy_regex(r"\d[.,:/-]?\Z")
+_BEGINS_WITH_NUMBER = lazy_regex(r"[.,:/-]?\d")
 
 
 class FoldedText:
@@ -236,8 +251,19 @@ class FoldedText:
             return False
         if not wanted[-1:].isdigit() or not _NUMBER.fullmatch(wanted):
             return True
-        alone = rf"(?<!\d)(?<!\d[.,:/-]){re.escape(wanted)}(?!\d|[.,:/-]\d)"
-        return re.search(alone, self._folded) is not None
+        # A pattern for each number would take longer to compile than all searches together.
+        return any(self._stands_alone(at, at + len(wanted)) for at in self._places_of(wanted))
+
+    def _places_of(self, wanted: str) -> Iterator[int]:
+        at = self._folded.find(wanted)
+        while at >= 0:
+            yield at
+            at = self._folded.find(wanted, at + 1)
+
+    def _stands_alone(self, start: int, end: int) -> bool:
+        """Return whether what is there is no part of a longer number."""
+        before, after = self._folded[max(0, start - 2) : start], self._folded[end : end + 2]
+        return not (_ENDS_WITH_NUMBER.search(before) or _BEGINS_WITH_NUMBER.match(after))
 
 
 def find_named_values(text: str) -> Iterator[tuple[str, str]]:

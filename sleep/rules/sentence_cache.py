@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 # Results to keep: of what a long text is gone through for again, and of what is only asked while one sentence is read.
-IN_A_TEXT, WITHIN_A_SENTENCE = 4096, 256
+IN_A_TEXT, WITHIN_A_SENTENCE = 512, 256
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _forget: list[Callable[[], None]] = []

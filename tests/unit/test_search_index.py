@@ -134,6 +134,40 @@ def test_a_search_leaves_sealing_to_the_background_until_twice_as_many_wait(tmp_
     with_db.close()
 
 
+def test_what_was_embedded_in_advance_is_not_embedded_where_a_search_would_wait_for_it(tmp_path: Path) -> None:
+    with_db = Database.open(tmp_path / "search.db", search_migrations, _NOW)
+    asked: list[str] = []
+
+    def embed(texts: Sequence[str]) -> Floats:
+        asked.extend(texts)
+        return _embed(texts)
+
+    def said(start: int, count: int) -> list[SourceText]:
+        numbers = range(start, start + count)
+        return [SourceText(n, "main", n, "owner", "user", "", _NOW, f"word{n} of {n % 7} said") for n in numbers]
+
+    index = SearchIndex(SqliteIndexStore(with_db, "messages", "toy"), _stems, embed)
+    in_advance: set[str] = set()
+    for batch in (said(start, 64) for start in range(0, SEAL_AFTER_UNITS + 64, 64)):
+        index.embed_in_advance(batch)
+        in_advance |= {*asked}
+        asked.clear()
+        index.append(batch, {})
+        assert asked == []
+    assert index.sealed >= SEAL_AFTER_UNITS
+    assert {"word7 of 0 said", "word7"} <= in_advance
+    # The same page is written as if nothing had been embedded before.
+    other = Database.open(tmp_path / "other.db", search_migrations, _NOW)
+    plain = SearchIndex(SqliteIndexStore(other, "messages", "toy"), _stems, _embed)
+    for start in range(0, SEAL_AFTER_UNITS + 64, 64):
+        plain.append(said(start, 64), {})
+    pages = "SELECT first, units, meta FROM pages", "SELECT stem, sources, vector FROM terms ORDER BY stem"
+    for what in (*pages, "SELECT block, body FROM vectors", "SELECT term, page, body FROM postings ORDER BY term"):
+        assert [tuple(row) for row in with_db.rows(what)] == [tuple(row) for row in other.rows(what)]
+    with_db.close()
+    other.close()
+
+
 def _store_of_many(tmp_path: Path, pages: int, page: int) -> SqliteIndexStore:
     """Units of one stream that follow each other, of which the last page alone has its vectors."""
     store = SqliteIndexStore(Database.open(tmp_path / "search.db", search_migrations, _NOW), "messages", "toy")

@@ -289,13 +289,13 @@ def test_a_program_that_stops_leaves_the_text_that_it_is_indexing_for_the_next_s
     room.say("Good morning.")
     room.finder.index_next_batch()
     index = room.finder._opened().index
-    embed = index._embed
+    embed = index._embedded_units._embed
 
     def stop_and_embed(texts: Sequence[str]) -> Floats:
         room.finder.stop_indexing()
         return embed(texts)
 
-    index._embed = stop_and_embed
+    index._embedded_units._embed = stop_and_embed
     (said,) = room.say("The zeppelin flies north. " * 100)
     assert room.finder.index_next_batch() == 0
     assert (index.read_to, index.count) == ({"main": 1}, 1)

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from assistant.search.dtypes import Floats
+from assistant.search.embedded_texts import EmbeddedTexts
 from assistant.search.vocabulary import Vocabulary, normalise_rows
 from assistant.wire.search import builtin_embedder
 
@@ -27,13 +28,17 @@ def embed(texts: Sequence[str]) -> Floats:
     return normalise_rows(np.array(rows, np.float32))
 
 
+def new_vocabulary() -> Vocabulary:
+    return Vocabulary(EmbeddedTexts(embed).rows)
+
+
 def similar(vocabulary: Vocabulary) -> dict[str, tuple[float, str]]:
     vectors = dict(zip(ASKED, embed(list(ASKED)), strict=True))
     return vocabulary.similar_stems(ASKED, vectors, exclude=frozenset())
 
 
 def test_words_that_were_asked_for_are_near_to_what_is_said_later_as_if_they_were_asked_for_then() -> None:
-    early, late = Vocabulary(embed), Vocabulary(embed)
+    early, late = new_vocabulary(), new_vocabulary()
     for start in range(0, len(STEMS), 30):
         early.add_words({stem: stem for stem in STEMS[start : start + 30]})
         found = similar(early)
@@ -45,7 +50,7 @@ def test_words_that_were_asked_for_are_near_to_what_is_said_later_as_if_they_wer
 
 
 def test_a_word_is_compared_with_all_stems_once_and_then_with_new_ones_alone() -> None:
-    vocabulary = Vocabulary(embed)
+    vocabulary = new_vocabulary()
     vocabulary.add_words({stem: stem for stem in STEMS})
     similar(vocabulary)
     known = {word: vocabulary._known[word] for word in ASKED.values()}
@@ -55,7 +60,7 @@ def test_a_word_is_compared_with_all_stems_once_and_then_with_new_ones_alone() -
 
 
 def test_a_word_that_exists_is_no_misspelt_one_even_if_nobody_said_it() -> None:
-    vocabulary, embedder = Vocabulary(embed), builtin_embedder()
+    vocabulary, embedder = new_vocabulary(), builtin_embedder()
     vocabulary.add_words({"marker": "marker", "umbrella": "umbrella"})
     asked = {"market": "market", "umbrela": "umbrela"}
     vectors = dict(zip(asked, embed(list(asked.values())), strict=True))

@@ -22,6 +22,7 @@ from assistant.runtime.running_turns import RunningTurn
 from assistant.settings.settings import load_settings
 from assistant.wire.app import build_app
 from sleep.compaction.budget import SleepBudget
+from sleep.compaction.message_cache import FOUND_IN_MESSAGES
 from sleep.compaction.summarise import Summariser
 from tests.study.measure import list_prices
 from tests.support.compaction_app import COUNTER, PROMPTS, SUMMARY_ANSWER
@@ -74,6 +75,7 @@ async def test_wishes_of_a_whole_life_survive_where_little_is_put_back() -> None
 async def test_background_work_rests_before_each_of_the_first_messages_that_it_judges(
     background: bool, writer: str, rested: int
 ) -> None:
+    FOUND_IN_MESSAGES.clear()
     rests: list[str] = []
     by_model = ScriptedModel(SUMMARY_ANSWER, window=200_000)
     models = ModelPair(ScriptedModel(), by_model if writer else OfflineModel())

@@ -19,6 +19,7 @@ from assistant.models.offline.additions import add, remind
 from assistant.models.offline.agenda_answers import ask, look_up
 from assistant.models.offline.changes import complete, drop
 from assistant.models.offline.cues import fold, says, says_any
+from assistant.models.offline.events import remind_before_event
 from assistant.models.offline.exchanges import exchange, pair_to_exchange
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
@@ -57,6 +58,7 @@ from assistant.models.offline.remark_forms import brings_back, is_off_for_done, 
 from assistant.models.offline.rewording import is_new_name, names_swap, rename
 from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
 from assistant.models.offline.targets import content_words
+from assistant.models.offline.timers import is_the_alarm
 from assistant.models.offline.undo import do_to_other, other_number, reopen, undo
 from assistant.models.offline.whole_lists import plan_for_whole_list
 
@@ -150,6 +152,8 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
         if not changed_right_before(context):
             raise OtherAnswer  # what was told is put right
         return (yield from do_to_other(number, (yield from read_items(context)), context))
+    if not corrects and (answer := (yield from remind_before_event(text, context))) is not None:
+        return answer
     # "No, on Thursday" is about what was just said, and about nothing before it.
     if corrects and not content_words(text) and not brings_back(text, (), context):
         context = replace(context, earlier=[call for call in context.earlier if call.is_latest])
@@ -210,7 +214,7 @@ def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, st
     more_of_it = says("again", folded) or says("sense_more", folded)
     changing = ("rename", "swaps", "move", "off_list", "sense_drop", "sense_back", "reopen")
     otherwise = ("amend", "instead", "later_by", "earlier_by", "keeps_only", "snooze")
-    more_of_it = more_of_it or (intent == "remind" and says_any(otherwise, folded))
+    more_of_it = more_of_it or (intent == "remind" and (says_any(otherwise, folded) or is_the_alarm(folded)))
     more_of_it = more_of_it or says_any(changing, folded) or "→" in text
     more_of_it = more_of_it or (intent == "add" and not list_names(text))  # perhaps a list by its name alone
     if chance >= _SURELY_NEW.get(intent, 2) and not more_of_it and not _BETWEEN_ORDERS.search(text):
