@@ -262,9 +262,7 @@ def word_plainly(plain: str) -> str:
         if is_one_word and not wording.of_one_word:
             continue
         if match := wording.pattern.search(folded):
-            parts = {
-                name: plain[match.start(name) : match.end(name)] for name, text in match.groupdict().items() if text
-            }
+            parts = {name: plain[slice(*match.span(name))] for name, text in match.groupdict().items() if text}
             words = wording.plain.format_map(defaultdict(str, parts))
             plain = " ".join(f"{plain[: match.start()]}{words}{plain[match.end() :]}".split())
             folded = fold(plain)
