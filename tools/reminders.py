@@ -86,8 +86,8 @@ def reminder_tools(reminders: AgendaService, days: AgendaDays) -> list[Tool]:
     async def change_reminder(
         context: ToolContext, id: StorableInt, when: TimePhrase = "", text: TimePhrase = "", repeat: TimePhrase = ""
     ) -> str:
-        """Move or snooze a reminder (when; also one that came already), reword it (text), make it repeat ("every
-        Monday") or not ("once")."""
+        """Move or snooze a reminder (when; also one that came already; "skip" leaves out the next time of one that
+        repeats), reword it (text), make it repeat ("every Monday") or not ("once")."""
         try:
             job = await reminders.change_reminder_from_tool(context, id, text, when, repeat)
         except UsageError as error:

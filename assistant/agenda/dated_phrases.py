@@ -17,7 +17,7 @@ from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.core.time_resolve import resolve_times
-from assistant.core.time_spelling import share_months
+from assistant.core.time_spelling import begin_of_spans, share_months
 
 _MONTH_NAMES = """
 january januar janner janvier enero jan janv|february februar fevrier febrero feb fevr|march marz mars marzo
@@ -169,6 +169,7 @@ def _folded(text: str) -> str:
 @lru_cache(maxsize=64)
 def find_day(sentence: str, said_on: date) -> NamedDay:
     """Return the day and hour named in a sentence; empty if there is none, or a past one."""
+    sentence = begin_of_spans(sentence)
     folded = _folded(sentence)
     if not _MAY_NAME_DAY.search(folded):
         return NamedDay()

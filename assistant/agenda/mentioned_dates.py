@@ -40,7 +40,7 @@ _MOST_MESSAGES = 1000
 _MOST_ENTRIES = 1000
 _LONGEST = 2000
 # Raise it when what is read of a text changes, so that what was kept is made again.
-_RULES = 4
+_RULES = 5
 _DIGEST_BYTES = 16
 _PARSED_AT_ONCE = 16
 # A correction without a topic refers to something mentioned within this time.

@@ -45,6 +45,8 @@ MAX_JOBS_OF_OTHERS = 100
 MIN_INTERVAL_OF_OTHERS = timedelta(hours=1)
 # Number of a job's next times checked for how close they are.
 _COMPARED = 60
+# Said for a time, it leaves out the next one.
+SKIPS_NEXT = "skip"
 _ONCE = ("once", "never", "none", "no", "einmal", "une fois", "una vez")
 _NEXT_SHOWN = 2
 
@@ -152,8 +154,9 @@ class AgendaService:
         return self.jobs.list_recent(scope, since, limit=limit)
 
     async def change_reminder(self, job_id: int, request: JobRequest, now: datetime) -> Job:
-        """Change a reminder's time, text or repetition ("once": none); empty fields are unchanged. A past one becomes
-        active again. For a repeating one, "in 20 minutes" sets a separate single reminder."""
+        """Change a reminder's time ("skip": leave out the next one), text or repetition ("once": none); empty fields
+        are unchanged. A past one becomes active again. For a repeating one, "in 20 minutes" sets a separate single
+        reminder."""
         text, scope = strip_control_characters(request.text), request.place.scope
         job = self.jobs.get_job(job_id, scope, "reminder")
         if not (text or request.when or request.repeat):
@@ -173,6 +176,8 @@ class AgendaService:
         """Return a new time with the same repetition, or a new repetition at the same time."""
         if not (when or repeat):
             return None
+        if when.strip().lower() == SKIPS_NEXT and not repeat:
+            return self._without_next(job)
         at = "" if job.due is None else job.due.key
         if repeat.strip().lower() in _ONCE:
             return await self._parse_times(when or at, "", job.place.scope, now)
@@ -198,6 +203,16 @@ class AgendaService:
             if day is None or due.key.startswith(day.isoformat()):
                 return moved, due
         raise UsageError(f"It comes {describe_recurrence(spec)}: say how often it repeats now. Nothing was changed.")
+
+    def _without_next(self, job: Job) -> tuple[ScheduleSpec, DueSlot]:
+        """Return the same repetition, next due one time later."""
+        later = None if job.due is None else next_due(job.spec, self.zone, job.due)
+        if later is None:
+            raise UsageError("It comes no more after its next time: cancel it to leave that out. Nothing was changed.")
+        # From there on, so that what is left out is not due again when the clock changes; but what is counted goes on.
+        if isinstance(job.spec, RRuleSpec) and "COUNT=" not in job.spec.rrule:
+            return replace(job.spec, start=datetime.fromisoformat(later.key)), later
+        return job.spec, later
 
     def cancel_reminder(self, job_id: int, scope: str, key: str, now: datetime) -> Job:
         """Return it. Raises `UsageError` if the scope has none of that number."""

@@ -69,7 +69,7 @@ OTHER_NAMES = {
 _NAMES = """
 help status model usage agenda brief todo session sessions reset compact context branch pin unpin pins requests done
 drop remind schedule calendar contacts memory add files search why forget sleep approvals people pair start bridge
-notify deliveries web mcp skills backup archive import undo retry stop
+notify deliveries web mcp skills backup archive import docs undo retry stop
 """
 SLASH_COMMANDS = tuple(f"/{name}" for name in _NAMES.split())
 LEAVE_COMMANDS = ("/quit", "/exit")
@@ -78,7 +78,6 @@ SHELL_ONLY_COMMANDS = (
     "chat",
     "completion",
     "config",
-    "docs",
     "doctor",
     "export",
     "fleet",

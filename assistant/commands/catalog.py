@@ -16,6 +16,7 @@ from assistant.commands import (
     calendars,
     compaction,
     context_parts,
+    docs,
     erasure,
     files,
     general,
@@ -57,7 +58,7 @@ COMMANDS: Mapping[str, tuple[click.Command, ...]] = {
         *(people.people, bridges.bridge, bridges.deliveries, web.web, notify.notify),
         *(mcp.mcp, skills.skills),
     ),
-    "Look after it": (general.status, general.model, usage.usage, backups.backup),
+    "Look after it": (general.status, general.model, usage.usage, backups.backup, docs.docs),
 }
 
 

@@ -13,6 +13,7 @@ import click
 from pydantic import AliasPath, BeforeValidator, Field
 
 from assistant.agenda.recurrence import recurrence_rule
+from assistant.agenda.service import SKIPS_NEXT
 from assistant.commands.context import CommandContext
 from assistant.commands.items import Item
 from assistant.commands.named_items import NamedItems, items_argument
@@ -179,7 +180,7 @@ def _is_reminder(words: Sequence[str]) -> bool:
     match name:
         case "list" | "history":
             return bool(rest) and not rest[0].startswith("-")
-        case "again" | "done" | "change":
+        case "again" | "done" | "change" | "skip":
             return bool(rest) and not (number and (name != "done" or len(rest) == 1 or rest[1].startswith("--")))
     return False
 
@@ -252,6 +253,17 @@ async def change(context: CommandContext, job_id: int, text: str, when: str | No
     often = repeat if repeat is None or repeat.strip() == "once" else spoken_every(repeat)
     request = JobRequest(command_key(context), delivery_target(context), text, when or "", often or "")
     return set_item(context, await context.stores.agenda.change_reminder(job_id, request, context.now))
+
+
+@remind.command("skip", render=lambda item, _: f"Skipped once:\n{job_line(item)}", roles=ALL_ROLES)
+@number_argument("job_id")
+async def skip(context: CommandContext, job_id: int) -> JobItem:
+    """Leave out the next time of a reminder that repeats.
+
+    > assistant remind skip 3
+    """
+    request = JobRequest(command_key(context), delivery_target(context), "", SKIPS_NEXT, "")
+    return job_item(context, await context.stores.agenda.change_reminder(job_id, request, context.now))
 
 
 @remind.command("cancel", render=lambda item, _: f"Cancelled: {item.id}, {item.text}", roles=ALL_ROLES)

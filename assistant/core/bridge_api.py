@@ -93,6 +93,7 @@ class BridgeCapabilities:
     max_length: int | None = None  # of one message, in `length_unit`; longer texts are split
     length_unit: Literal["characters", "utf-16", "utf-8"] = "characters"
     dedupe_seconds: float = 0  # how long the network deduplicates resends by key; 0: never
+    shows_key_once: bool = False  # whoever receives it shows a key once, whenever it comes again
     shows_sessions: bool = False  # shows whole sessions to all connected clients, not single targets
 
 

@@ -36,6 +36,19 @@ class PeriodSpend:
     unpriced_tokens: int = 0  # tokens of calls without a known price
     calls: int = 0
 
+    def __sub__(self, other: PeriodSpend) -> PeriodSpend:
+        return PeriodSpend(
+            self.usd - other.usd,
+            self.tokens - other.tokens,
+            self.unpriced_tokens - other.unpriced_tokens,
+            self.calls - other.calls,
+        )
+
+
+def call_spend(usd: float | None, tokens: int, calls: int = 0) -> PeriodSpend:
+    """Return the usage of a call; without `usd` it is unpriced."""
+    return PeriodSpend(usd or 0.0, tokens, tokens if usd is None else 0, calls)
+
 
 @dataclass(frozen=True, slots=True)
 class CapUsage:

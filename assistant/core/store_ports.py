@@ -293,12 +293,14 @@ class Outbox(Protocol):
     def find_open(self, item_id: int) -> OutboxItem | None:
         """Return the current item, or None if it is not to be sent any more."""
 
-    def set_state(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
+    def set_state(
+        self, item_id: int, state: OutboxState, now: datetime, *, error: str = "", durable: bool = True
+    ) -> None:
         """Set an item's state. Changing to `sending` without an error counts as an attempt. Durable on return, except
-        for `sent`, which `sync` makes durable."""
+        for `sent` and where `durable` is False: `sync` makes it durable."""
 
     def sync(self) -> None:
-        """Wait until the disk has all that was stored; in any thread. Raises `StoreError`."""
+        """Wait until the disk has every state that was set; in any thread. Raises `StoreError`."""
 
     def give_up(
         self, item_id: int, state: OutboxState, error: str, notice: OutgoingMessage | None, now: datetime

@@ -11,17 +11,9 @@ from assistant.core.time_names import HOLIDAYS, MONTH_NAMES, NUMBERS
 
 _WORDS = "|".join(sorted(NUMBERS, key=len, reverse=True))
 # 0 to 24, in digits or words, as an hour.
-_HOUR_WORDS = "|".join(
-    sorted(
-        (
-            w
-            for w, n in NUMBERS.items()
-            if n <= 24 and " " not in w and w not in {"a", "an", "ne", "nen", "other", "second"}
-        ),
-        key=len,
-        reverse=True,
-    )
-)
+_NO_HOURS = {"a", "an", "ne", "nen", "other", "second"}
+_HOURS = (word for word, number in NUMBERS.items() if number <= 24 and " " not in word and word not in _NO_HOURS)
+_HOUR_WORDS = "|".join(sorted(_HOURS, key=len, reverse=True))
 N = rf"(?:\d{{1,4}}|{_WORDS})"
 _MINUTES = r"(?:\d{1,2}|cinco|diez|quince|veinte|veinticinco|treinta|cuarenta|cincuenta)(?!\w)"
 H = rf"(?:\d{{1,2}}(?![\d%]|,\d)|(?:{_HOUR_WORDS})(?!\w))"
@@ -102,15 +94,16 @@ GLUE = (
     r"|vor|fur|den|dem|der|nachste[nrsm]?|kommende[nrsm]?|diese[nrsm]?|le|la|au|a|pour|avant|vers|d'ici|des|ce|cet|cette"
     r"|el|los|al|en|para|antes|del|desde|partir|de|este|esta|proximo|proxima|erst|schon|auf|spatestens|@)\s+)"
 )
+_NO_NAME = r"(?! (?:shifts?|class(?:es)?|school|nurse|train|bus|flight|course|duty|owl)\b)"  # "my night shift"
 _PARTS = {
     "afterlunch": r"after lunch|nach dem mittag(?:essen)?|apres (?:le )?dejeuner|apres manger|despues de (?:comer|almorzar|la comida)",
     "afterwork": r"after work|nach (?:der arbeit|feierabend)|apres le (?:travail|boulot)|despues (?:del trabajo|de trabajar)",
     "afterdinner": r"after (?:dinner|supper)|nach dem abendessen|apres (?:le )?(?:diner|souper)|despues de (?:cenar|la cena)",
     "afternoon": r"afternoons?|nachmittags?|apres-?\s?midi|aprem|(?<=la )tardes?|(?<=sta )tarde|(?<=las )tardes",
-    "morning": r"mornings?|vormittags?|morgens|fruh(?:morgens)?|matin(?:ee)?s?|madrugada|first thing|primera hora|premiere heure",
+    "morning": rf"mornings?{_NO_NAME}|vormittags?|morgens|fruh(?:morgens)?|matin(?:ee)?s?|madrugada|first thing|primera hora|premiere heure",
     "noon": r"noon|midday|lunchtime|mittags?|mediodia",
-    "evening": r"(?<!parents )(?<!parents' )(?<!quiz )(?<!open )evenings?|abends?|soirs?|soiree",
-    "night": r"(?<!date )(?<!quiz )(?<!game )(?<!film )(?<!movie )(?<!games )nights?|nachts?|nuits?|(?<=la )noche|(?<=sta )noche|(?<=las )noches|(?<=cada )noche",
+    "evening": rf"(?<!parents )(?<!parents' )(?<!quiz )(?<!open )evenings?{_NO_NAME}|abends?|soirs?|soiree",
+    "night": rf"(?<!date )(?<!quiz )(?<!game )(?<!film )(?<!movie )(?<!games )nights?{_NO_NAME}|nachts?|nuits?|(?<=la )noche|(?<=sta )noche|(?<=las )noches|(?<=cada )noche",
 }
 PARTS = {name: lazy_regex(rf"(?:{words})") for name, words in _PARTS.items()}
 PART = (

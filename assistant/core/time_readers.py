@@ -86,6 +86,8 @@ def _read_clock(match: re.Match[str]) -> TimePiece | None:
         total -= {"halb": 30, "dreiviertel": 15, "viertel": 45}[halb]
     if by:
         distance = {"half": 30, "quarter": 15, "viertel": 15}.get(by) or number_of(by.split()[0])
+        if which == "to" and distance % 5 and " " not in by:
+            return None  # "9 to 5" are hours
         total += distance if which in ("past", "after", "nach") else -distance
     total += _added(added)
     if hour > 24 or minute > 59 or (half and not 1 <= hour <= 12):

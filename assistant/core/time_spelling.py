@@ -245,9 +245,25 @@ _TO_NOON = lazy_regex(
 _THREE_QUARTERS = lazy_regex(r"\b3/4[- ]?(?:of an )?(?:hours?|hrs?|stunde|h)\b", re.IGNORECASE)
 
 
+_HOUR = r"(?:(?:las? |les? )?(?P<hour{0}>\d{{1,2}})(?:[:.h](?P<minute{0}>[0-5]\d))? ?(?P<unit{0}>[ap]\.?m\b\.?|uhr\b|h(?:oras|eures)?\b)?)"
+# "From 10pm to 6am", "von 19 bis 21 Uhr", "de 9 à 17h", "entre las 8 y las 10": what is then begins at the first hour.
+_SPAN_OF_HOURS = lazy_regex(
+    rf"\b(?:from|between|von|zwischen|de|du|entre|desde)(?: about| around| circa)? {_HOUR.format(1)}"
+    rf" ?(?:-|–|\b(?:to|till?|until|and|bis|und|a|et|y|hasta)\b) ?{_HOUR.format(2)}(?![\w:%]|[.,]\d)"
+    rf"(?!\.? ?(?:of |de )?(?:{MONTH})\b)"
+    r"(?! ?(?:euros?|€|kg|km|m|cm|people|personas?|personnes|jahren?|ans|anos|years?|weeks?|wochen?|days?|tagen?)\b)"
+)
+# There two hours are the old one and the new one.
+_MOVES = lazy_regex(
+    r"\b(?:mov|shift|push|chang|resched|postpon|bring|put|verschieb|verschob|verleg|ander[nte]|aender|statt|instead"
+    r"|decal|deplac|report|avanc|repouss|cambi|muev|pasa|paso|retras|adelant|aplaz|snooz)"
+)
+
+
 def spell_times(text: str) -> str:
     """Return the text with its times in the form that `time_language` reads."""
     text = spell_alternation(text)
+    text = begin_of_spans(text)
     text = _DAY_AND_DATE.sub(lambda match: f"{match[1] or match[2]} {'le' if match[1] else 'el'} {match[3]}", text)
     text = replace_folded(_DAYS_IN_ROW, text, _with_commas)
     text = _AFTERNOON_TWICE.sub(lambda match: f"{match[1]}{match[2] or ':00'}", text)
@@ -267,6 +283,27 @@ def spell_times(text: str) -> str:
     return _BEFORE_HOUR.sub(
         lambda match: f"{_WHOLE_NAMES[match[match.lastindex or 1].lower()]} ", spell_days(text, weekly=True)
     )
+
+
+def begin_of_spans(text: str) -> str:
+    """Return the text with the first hour alone of each span of hours, unless something is moved in it."""
+    return text if _MOVES.search(fold_text(text)) else replace_folded(_SPAN_OF_HOURS, text, _read_first_hour)
+
+
+def _read_first_hour(match: re.Match[str]) -> str:
+    """What a span of hours begins with; "from 2 to 4pm" is in the afternoon, "from 11 to 1pm" in the morning."""
+    first, last = int(match["hour1"]), int(match["hour2"])
+    units = [(match[name] or "").replace(".", "").lower() for name in ("unit1", "unit2")]
+    if first > 24 or last > 24:
+        return match[0]
+    minute = f":{match['minute1'] or '00'}"
+    if units[1] in ("am", "pm") and not units[0]:
+        same = first % 12 <= last % 12 or units[1] == "am"
+        return f"at {first}{minute} {units[1] if same else 'am'}"
+    if units[0] in ("am", "pm"):
+        return f"at {first}{minute} {units[0]}"
+    of_day = max(first, last) > 12 or any(units)
+    return f"at {first:02}{minute}" if of_day else f"at {first}"
 
 
 def _with_commas(match: re.Match[str]) -> str:

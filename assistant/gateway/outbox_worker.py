@@ -4,7 +4,8 @@ Items are marked `sending` before the bridge is called and `sent` once it confir
 concurrently; within a target, order is kept, and items wait while an earlier one is to be retried. Long messages are
 sent in parts, and the number of confirmed parts is stored. A send whose outcome is unknown is retried with the same key
 only within the bridge's deduplication window; otherwise it becomes `ambiguous`. What the network refuses is `failed`.
-The owner is notified of both, and neither blocks later items.
+The owner is notified of both, and neither blocks later items. Where a key is shown once, whenever it comes again,
+neither mark waits for the disk.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ _MIN_WAIT = 0.05
 _SEND_TIMEOUT = 120.0
 # Seconds for a cancelled send to clean up.
 _CANCEL_TIMEOUT = 1.0
+# Seconds after which deliveries that nobody waits for are synced, unless a later commit did.
+_SYNC_DELAY = 0.1
 # Targets served concurrently.
 _MAX_PLACES_AT_ONCE = 8
 
@@ -86,6 +89,8 @@ class OutboxWorker:
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
     _timer: asyncio.TimerHandle | None = None
+    _sync_timer: asyncio.TimerHandle | None = None
+    _syncing: asyncio.Task[None] | None = None
     # Sender task by target.
     _sending: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _pauses: dict[str, _Pause] = field(default_factory=dict)
@@ -106,10 +111,9 @@ class OutboxWorker:
 
     async def stop(self, timeouts: ShutdownTimeouts, *, flush: bool) -> None:
         """Wait for sends in progress, with `flush` also send what can be sent at once, and stop."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
+        for running in (self._timer, self._sync_timer, self._task):
+            if running is not None:
+                running.cancel()
         await self._finish_sending(timeouts.flush)
         if flush:
             with contextlib.suppress(StoreError):
@@ -234,7 +238,9 @@ class OutboxWorker:
             if texts and texts != [item.outgoing.body] and len(parts) > 1 and not item.parts:
                 self.outbox.save_parts(item.id, texts, self.clock())
             for part in parts[item.parts_sent :]:
-                self.outbox.set_state(item.id, "sending", self.clock())
+                # A mark that a power cut takes is harmless where a key is shown once, and the item is made again.
+                lasting = not self.bridge.capabilities.shows_key_once
+                self.outbox.set_state(item.id, "sending", self.clock(), durable=lasting)
                 loaded = part if part.media is None else replace(part, media=self.load_media(part.media))
                 if self.barrier is not None:
                     await self.barrier(0)
@@ -247,9 +253,20 @@ class OutboxWorker:
         except BridgeError as error:
             return self._on_failure(item, error, uncertain or error.ambiguous, somebody_came=self._arrivals != arrivals)
         self.outbox.set_state(item.id, "sent", self.clock())
-        # In a thread: nobody waits for it, but the next message may come now.
-        await asyncio.to_thread(self.outbox.sync)
+        if not self.bridge.capabilities.shows_key_once:
+            # In a thread: nobody waits for it, but the next message may come now.
+            await asyncio.to_thread(self.outbox.sync)
+        elif self._sync_timer is None:
+            self._sync_timer = asyncio.get_running_loop().call_later(_SYNC_DELAY, self._start_sync)
         return True
+
+    def _start_sync(self) -> None:
+        self._sync_timer = None
+        self._syncing = asyncio.create_task(self._sync(), name=f"outbox {self.bridge.name} to disk")
+
+    async def _sync(self) -> None:
+        with self._note_disk_errors():
+            await asyncio.to_thread(self.outbox.sync)
 
     def _on_failure(self, item: OutboxItem, error: BridgeError, uncertain: bool, *, somebody_came: bool) -> bool:
         """Handle a failed send. Returns False if later items have to wait. Once the outcome is uncertain it stays so

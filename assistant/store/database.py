@@ -50,7 +50,7 @@ class Database:
         self._connection = connection
         self._writing = threading.Lock()
         self._after: list[Callable[[], None]] = []
-        self._durable = True
+        self._durable, self.durable_commits = True, 0
         self._file = file_identity(path)
         self.remembered = RememberedRows(self.rows, lambda: int(self.value("PRAGMA data_version")))
 
@@ -191,14 +191,15 @@ class Database:
             if durable != self._durable:
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._durable = durable
+            changes = self._connection.total_changes
             with translated_errors(self.path), self._transaction():
                 yield self
-            after = self._after
+            self.durable_commits += durable and self._connection.total_changes > changes
         finally:
             self._writing.release()
             if not references:
                 self._connection.execute("PRAGMA foreign_keys = ON")
-        for act in after:
+        for act in self._after:
             act()
 
     @contextmanager

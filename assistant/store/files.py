@@ -358,6 +358,11 @@ def create_private_file(path: Path) -> None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
+        if path.is_symlink() and not path.exists():
+            raise HomeError(
+                f"{path} is a link to {path.readlink()}, which is not there. Nothing was changed; mount or restore it, "
+                "or remove the link."
+            ) from None
         if not os.access(path, os.R_OK | os.W_OK):
             raise HomeError(f"{path} cannot be opened: {os.strerror(errno.EACCES)}. Nothing was changed.") from None
     except OSError as error:

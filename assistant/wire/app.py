@@ -190,7 +190,7 @@ class App:
         self.turn_runner = build_turn_runner(base, self.toolbox, window, self.dispatcher, self.approvals)
         self.runtime = build_runtime(base, self.turn_runner, self.dispatcher, self.contexts)
         self.background_compaction = build_background_compaction(base, self.contexts, self.learning.budget)
-        self.runtime.on_turn_ended = self.background_compaction.after_turn
+        self.runtime.on_turn_ended = self._after_turn
         self.terminal.find_disk_trouble = self.runtime.find_disk_trouble
         indexes = {
             "Message": stores.message_index,
@@ -272,6 +272,11 @@ class App:
         """Raises `StoreError`."""
         notice = NoticeKind.DATA_DAMAGED.fill(f"{self._clock():%Y-%m-%d}:{line}", what=line)
         self.base.notices.send_to_session(MAIN_SESSION, notice)
+
+    def _after_turn(self, session: str) -> None:
+        if session not in self.running_turns.waiting_sessions():
+            self.stores.ledger.release_ahead(session)
+        self.background_compaction.after_turn(session)
 
     def _offer_skills(self) -> None:
         """Add the skill tools if there are skills, so that prompts do not mention them otherwise."""

@@ -59,6 +59,7 @@ from assistant.wire.stores import (
     first_message_at,
 )
 from assistant.wire.turns import Base, Contexts, page_fetcher
+from sleep.compaction.message_cache import FOUND_IN_MESSAGES
 from sleep.cycle.rebuild import Reextraction
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ def build_erasure_and_backups(base: Base, show_changed: Callable[[], None]) -> t
         clock=base.clock,
     )
     erasure.defer_while(backups.is_running)
-    erasure.on_erased.append(show_changed)
+    # What was found in forgotten messages leaves the memory of the process as well.
+    erasure.on_erased += [FOUND_IN_MESSAGES.clear, show_changed]
     return erasure, backups
 
 

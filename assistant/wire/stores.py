@@ -143,6 +143,7 @@ class Stores:
                 classify_request=classify_request,
                 undo_kept=values.compaction.undo_kept,
             )
+            self.conversation.inbox.reserve_ahead = self.ledger.reserve_ahead
             self._open_script(script, message_log)
             self._open_character(home, character, values.memory.file_max_tokens)
             self.calendars, self.calendar_settings = CalendarReader(home), values.calendar

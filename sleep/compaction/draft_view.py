@@ -40,7 +40,8 @@ class DraftView:
     """Rows of a view during planning, with their current and stored sizes.
 
     `newest_turn_start` is the index of the newest turn (of the last block if there is no request), `first_message` that
-    of the first row that is not a summary or copy, `block_starts` the indexes where the rows may be cut.
+    of the first row that is not a summary or copy, `block_starts` the indexes where the rows may be cut. What a branch
+    or a resumed conversation inherited are messages until its first compaction; `first_own` is the index after them.
     """
 
     def __init__(self, view: ContextView, limits: CompactionLimits) -> None:
@@ -57,9 +58,10 @@ class DraftView:
         self.block_starts = block_starts(self.rows)
         request_start = turn_start(self.rows)
         self.newest_turn_start = request_start if request_start >= 0 else self.last_block_start
-        self.first_message = next(
-            (n for n, message in enumerate(self.rows) if not is_compaction_prefix(message)), len(self.rows)
-        )
+        self.first_own = next((n for n, row in enumerate(self.rows) if not is_compaction_prefix(row)), len(self.rows))
+        inherited = [n for n in range(self.first_own) if is_inherited(self.rows[n]) and not self.rows[n].is_summary]
+        was_compacted = any(row.is_summary and not is_inherited(row) for row in self.rows)
+        self.first_message = inherited[0] if inherited and not was_compacted else self.first_own
         measured = measure_pressure(view, limits.budgets, limits.counter, limits.fixed, limits.adding)
         # If the provider counted more than our estimate, scale ours up proportionally; never down, since the resulting
         # view is estimated again.
@@ -85,7 +87,7 @@ class DraftView:
     def show_by_reference(self, index: int, places: Mapping[int, LogLocation], keep: int) -> bool:
         """Truncate a row to about `keep` tokens; returns whether it changed."""
         row = self.rows[index]
-        place = places.get(row.id) if row.id is not None else None
+        place = places.get(original_id(row) or 0)
         if place is None:
             return False
         shorter = truncate_to_reference(row, place, keep, self.limits.counter.count_text)
@@ -152,10 +154,24 @@ class DraftView:
     def cut_boundaries(self) -> tuple[list[int], list[int], int]:
         """Return the indexes where the view may be cut, those of them before a request, and the last of these before
         the last exchange (or the last index if there is none)."""
-        boundaries = [n for n in self.block_starts if self.first_message < n <= self.newest_turn_start]
+        boundaries = [
+            n
+            for n in self.block_starts
+            if self.first_message < n <= self.newest_turn_start and (n > self.first_own or self._begins_with_record)
+        ]
         requests = [n for n in boundaries if self.rows[n].role == "user"]
         earlier = [n for n in requests if n < self.newest_turn_start]
         return boundaries, requests, (earlier or boundaries or [0])[-1]
+
+    @property
+    def _begins_with_record(self) -> bool:
+        """Whether the first of its own rows tells where the inherited ones are from: a compaction of these covers it,
+        since each covers a message of its own conversation."""
+        return self.first_own < len(self.rows) and self.rows[self.first_own].role == "system"
+
+    def own_cut(self, cut: int) -> int:
+        """Return the index of the first own row that stays after a cut, which may be among inherited rows."""
+        return self.first_own + 1 if self.first_message < cut <= self.first_own else cut
 
     def find_first_cut(
         self,
@@ -192,6 +208,11 @@ def is_compaction_prefix(message: Message) -> bool:
     """Return whether an earlier compaction created this row: a summary or a copy."""
     metadata = message.metadata
     return bool(metadata) and (message.is_summary or "carried_from" in metadata)
+
+
+def is_inherited(message: Message) -> bool:
+    """Return whether a branch or a resumed conversation began with this row."""
+    return bool(message.metadata) and bool(message.metadata.get("inherited"))
 
 
 def original_id(message: Message) -> int | None:

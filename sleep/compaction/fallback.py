@@ -143,7 +143,8 @@ def _show_fewer_pictures(draft: DraftView) -> int:
 def _shorten_rounds(draft: DraftView, places: Places) -> None:
     """Step 1 for tool rounds: results the model has not seen yet are cut last, and no more than necessary."""
     protected = draft.protected_results()
-    outputs = [n for n in range(draft.newest_turn_start, len(draft.rows)) if draft.rows[n].role == "tool"]
+    own = range(max(draft.first_own, draft.newest_turn_start), len(draft.rows))
+    outputs = [n for n in own if draft.rows[n].role == "tool"]
     for until, indexes in (
         (draft.limits.target_pressure, [n for n in outputs if n < draft.last_block_start]),
         (draft.limits.threshold, [n for n in outputs if n >= draft.last_block_start]),
@@ -156,7 +157,7 @@ def _shorten_rounds(draft: DraftView, places: Places) -> None:
 
 def _shorten_old(draft: DraftView, places: Places) -> None:
     """Step 2: truncate old pictures, tool results and messages."""
-    old = range(draft.first_message, draft.newest_turn_start)
+    old = range(draft.first_own, draft.newest_turn_start)
     protected = draft.protected_results()
     for index in [n for n in old if draft.sizes[n].images]:
         if draft.pressure().ratio <= draft.limits.target_pressure:
@@ -186,21 +187,22 @@ def _drop_oldest(draft: DraftView, places: Places, now: datetime, trigger: str) 
     """Step 3: return the index of the first row that stays, and the compaction; (0, None) if nothing has to be removed,
     can be, or would be gained."""
     cut, view, counter = _cut(draft), draft.view, draft.limits.counter
+    own_cut = draft.own_cut(cut)
     rows = tuple(
         row.in_timezone(draft.limits.zone)
-        for row in view.messages[draft.first_message : cut]
+        for row in view.messages[draft.first_message : own_cut]
         if row.id is not None and not is_compaction_prefix(row)
     )
     if not cut or not rows:
         return 0, None
-    removed = RemovedRows(rows, sum_sizes(draft.stored_sizes[draft.first_message : cut]).tokens, places)
+    removed = RemovedRows(rows, sum_sizes(draft.stored_sizes[draft.first_own : own_cut]).tokens, places)
     summaries = append_position_record([row for row in view.messages[:cut] if row.is_summary], removed, counter, now)
-    prefix = (*summaries, *carry_protected_results(draft, cut, now))
+    prefix = (*summaries, *carry_protected_results(draft, cut, now), *draft.rows[cut : draft.first_own])
     size = sum_sizes([message_size(message, counter) for message in prefix])
-    after = draft.pressure(size + sum_sizes(draft.sizes[cut:])).ratio
+    after = draft.pressure(size + sum_sizes(draft.sizes[own_cut:])).ratio
     if after >= draft.pressure().ratio:
         return 0, None
-    return cut, Compaction(
+    return own_cut, Compaction(
         session=view.session,
         prefix_rev=view.prefix_rev,
         trigger=trigger,
@@ -210,7 +212,7 @@ def _drop_oldest(draft: DraftView, places: Places, now: datetime, trigger: str) 
         messages_compressed=len(rows),
         prefix=prefix,
         summary=summaries[-1].content,
-        original_tokens=sum_sizes(draft.stored_sizes[:cut]).tokens,
+        original_tokens=sum_sizes(draft.stored_sizes[:own_cut]).tokens,
         compressed_tokens=size.tokens,
         key_facts={**removed.key_facts, "pressure": [round(draft.initial_pressure.ratio, 4), round(after, 4)]},
     )
@@ -258,7 +260,7 @@ def estimate_masking(draft: DraftView, until: int) -> Pressure:
     saved = EMPTY_SIZE
     for index in range(draft.first_message, until):
         size, keep = draft.sizes[index], _LEFT_OF.get(draft.rows[index].role)
-        if keep is not None and size.tokens > keep:
+        if keep is not None and size.tokens > keep and draft.rows[index].id is not None:
             saved += PromptSize(size.tokens - keep, size.bytes, size.images)
     return draft.pressure(draft.total_size - saved)
 

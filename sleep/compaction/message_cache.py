@@ -34,6 +34,11 @@ class MessageCache:
         self._characters = 0
         self._lock = Lock()
 
+    @property
+    def characters(self) -> int:
+        """How many characters count as kept."""
+        return self._characters
+
     def cached(self, function: Callable[P, R]) -> CachedFunction[P, R]:
         """Remember the results of a function of a text and of what else it is given. Results are shared: they must not
         be changed."""

@@ -123,6 +123,7 @@ class PendingSummary:
     removed: RemovedRows  # what the new checkpoint covers
     retained: RetainedRows
     earlier_sections: tuple[SummarySection, ...]  # sections that stay
+    inherited: tuple[Message, ...] = ()  # inherited rows that stay, before the cut
 
     @property
     def shortened(self) -> tuple[Message, ...]:
@@ -135,7 +136,7 @@ class PendingSummary:
         draft, removed = self.draft, self.removed
         section = removed.as_section(summary.text, summary.tier)
         row = render_summary_row([*self.earlier_sections, section], draft.limits.counter, now)
-        prefix = (row, *self.retained.copies)
+        prefix = (row, *self.retained.copies, *self.inherited)
         size = sum_sizes([message_size(message, draft.limits.counter) for message in prefix])
         after = draft.pressure(size + sum_sizes(draft.sizes[self.cut :]))
         # Number of summarised rows that the checkpoint does not cover (inherited from a branch's parent).

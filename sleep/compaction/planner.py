@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
 
-from assistant.context.pressure import Pressure, PromptSize
+from assistant.context.pressure import Pressure, PromptSize, message_size
 from assistant.context.structure import with_changes_described
 from assistant.core.messages import Message
 from assistant.core.records import ContextView, LogLocation
@@ -28,6 +28,7 @@ from sleep.compaction.draft_view import (
     carry_protected_results,
     choose_retained_rows,
     find_user_messages,
+    is_inherited,
     is_said_by_person,
     original_id,
     rank_by_information,
@@ -167,13 +168,16 @@ class _CutPlanner:
     def plan(self, tail: int) -> CompactionPlan:
         draft, cut = self.draft, self._cut(tail)
         nothing = plan_of(draft, self.trigger, "", draft.initial_pressure)
-        leaving = [row for row in draft.view.messages[draft.first_message : cut] if row.id is not None]
+        own_cut = draft.own_cut(cut)
+        leaving = [row for row in draft.view.messages[draft.first_message : own_cut] if row.id is not None]
         tokens = sum_sizes(draft.stored_sizes[draft.first_message : cut]).tokens
         if not leaving or (self.trigger != "messages" and tokens < _LEAST_LEAVING):
             return nothing
         self._shorten_window(cut)
         zone = draft.limits.zone
-        pending = self._pending(cut, RemovedRows(tuple(row.in_timezone(zone) for row in leaving), tokens, self.places))
+        own_tokens = sum_sizes(draft.stored_sizes[draft.first_own : own_cut]).tokens
+        removed = RemovedRows(tuple(row.in_timezone(zone) for row in leaving), own_tokens, self.places)
+        pending = self._pending(cut, removed, tokens)
         after = self._pressure_after(pending)
         if self.trigger != "messages" and after.ratio >= draft.initial_pressure.ratio:
             return nothing
@@ -242,13 +246,14 @@ class _CutPlanner:
 
     # -------------------------------------------------------------------------------------------------------- outlining
 
-    def _pending(self, cut: int, removed: RemovedRows) -> PendingSummary:
+    def _pending(self, cut: int, removed: RemovedRows, tokens: int) -> PendingSummary:
+        """`tokens` is the size of what leaves, with what was inherited."""
         draft, view = self.draft, self.draft.view
         retained = self._retained(cut)
         inherited = tuple(
             row.in_timezone(draft.limits.zone)
-            for row in view.messages[: draft.first_message]
-            if row.metadata.get("inherited")
+            for row in view.messages[: min(cut, draft.first_own)]
+            if is_inherited(row)
         )
         in_view = {*retained.message_ids, *(row.id for row in draft.rows[cut:])}
         open_words = tuple(request.text for request in self.inputs.open_requests if request.message_id not in in_view)
@@ -257,14 +262,16 @@ class _CutPlanner:
             scope=view.scope,
             rows=with_changes_described((*inherited, *removed.rows)),
             places=self.places,
-            budget=min(self.budget, max(100, removed.tokens // 2)),
+            budget=min(self.budget, max(100, tokens // 2)),
             tasks=(*open_words, *self.inputs.tasks),
             earlier_summaries="\n\n".join(section.text for section in self.sections if section.text),
             known_facts=self.inputs.known_facts,
             focus=self.inputs.focus,
             restored_max_tokens=self.restored,
         )
-        return PendingSummary(draft, self.trigger, cut, summary_input, removed, retained, tuple(self.sections))
+        stays = tuple(draft.rows[cut : draft.first_own])
+        own_cut, sections = draft.own_cut(cut), tuple(self.sections)
+        return PendingSummary(draft, self.trigger, own_cut, summary_input, removed, retained, sections, stays)
 
     def _retained(self, cut: int) -> RetainedRows:
         summaries = PromptSize(self.summaries_tokens, 4 * self.summaries_tokens)
@@ -305,7 +312,8 @@ class _CutPlanner:
 
     def _pressure_after(self, pending: PendingSummary) -> Pressure:
         tokens = self.summaries_tokens - (0 if self._recorded else self.budget - pending.summary_input.budget)
-        tail = sum_sizes(self.draft.sizes[pending.cut :])
+        stays = [message_size(row, self.counter) for row in pending.inherited]
+        tail = sum_sizes([*stays, *self.draft.sizes[pending.cut :]])
         return self.draft.pressure(pending.retained.size + PromptSize(tokens, 4 * tokens) + tail)
 
     def _changes(self, pending: PendingSummary) -> tuple[PlannedChange, ...]:
@@ -319,14 +327,16 @@ class _CutPlanner:
         until = "the two oldest become one first" if merges else "not summarised again"
         verbatim = "kept word for word, marked as history"
         ends = "their beginning and end stay, to leave room for your own words"
-        tail = sum_sizes(draft.sizes[cut:]).tokens
+        first = cut - 1 - len(pending.inherited) if pending.inherited else cut
+        tail = sum_sizes(draft.sizes[first:]).tokens
+        leaving = sum_sizes(draft.stored_sizes[draft.first_message : first]).tokens
         changes = (
-            PlannedChange(True, "older messages", f"replaced by {place}", len(removed.rows), removed.tokens),
+            PlannedChange(True, "older messages", f"replaced by {place}", len(pending.summary_input.rows), leaving),
             PlannedChange(True, "pictures", "named in the summary; the log keeps them", pictures, 0),
             PlannedChange(False, "open requests", "they are not done yet", requests, 0),
             PlannedChange(False, "your earlier words and marks of stopped turns", verbatim, words, 0),
             PlannedChange(False, "results of protected tools", "compaction.protected_tools", tools, 0),
-            PlannedChange(False, "the newest messages", "not summarised", len(draft.rows) - cut, tail),
+            PlannedChange(False, "the newest messages", "not summarised", len(draft.rows) - first, tail),
             PlannedChange(False, "long answers among them", ends, len(pending.shortened), 0),
             PlannedChange(
                 False, "earlier summaries", until, len(standing), count_section_tokens(standing, self.counter)

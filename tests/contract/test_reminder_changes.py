@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from assistant.agenda.recurrence import describe_recurrence, first_due, next_due
 from assistant.core.errors import UsageError
 from assistant.core.jobs import Job, JobRequest
 from tests.support.agenda_home import GUEST, MAIN, AgendaHome, open_agenda_home
@@ -125,3 +126,36 @@ async def test_nobody_changes_what_is_of_somebody_else_or_cancelled(home: Agenda
     home.agenda.cancel_reminder(job.id, "owner", "x", home.now)
     with pytest.raises(UsageError, match="No reminder 1 is waiting"):
         await change(home, job, when="in 5 minutes")
+
+
+@pytest.mark.parametrize(
+    ("when", "repeat", "then"),
+    [
+        ("today at 19:00", "every 2 weeks", "2026-12-04 19:00 2026-12-18 19:00"),
+        ("2026-12-07 9:00", "FREQ=MONTHLY;BYDAY=1MO", "2027-01-04 09:00 2027-02-01 09:00"),
+        ("2026-12-31 9:00", "FREQ=MONTHLY;INTERVAL=3", "2027-03-31 09:00 2027-12-31 09:00"),
+        ("2026-12-24 9:00", "every year", "2027-12-24 09:00 2028-12-24 09:00"),
+        ("2026-11-26 9:00", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,TH", "2026-12-07 09:00 2026-12-10 09:00"),
+        ("2026-11-23 9:00", "30 8 * * 1", "2026-11-30 08:30 2026-12-07 08:30"),
+        ("tomorrow at 9", "FREQ=DAILY;COUNT=3", "2026-11-22 09:00 2026-11-23 09:00"),
+        ("today at 18:00", "every 3 days", "2026-11-23 18:00 2026-11-26 18:00"),
+    ],
+)
+async def test_what_repeats_is_skipped_once_and_goes_on_in_its_own_rhythm(
+    when: str, repeat: str, then: str, home: AgendaHome
+) -> None:
+    job = await home.remind("choir", when, repeat=repeat)
+    changed = await home.agenda.change_reminder(job.id, JobRequest("k", MAIN, "", "skip", ""), home.now)
+    assert changed.due is not None and describe_recurrence(changed.spec) == describe_recurrence(job.spec)
+    after = next_due(changed.spec, home.agenda.zone, changed.due)
+    assert after is not None
+    assert f"{changed.due.key} {after.key}".replace("T", " ") == then
+    replanned = first_due(changed.spec, home.agenda.zone, home.now)
+    assert replanned == changed.due or "COUNT" in repeat or repeat[0].isdigit()
+
+
+async def test_what_comes_no_more_after_its_next_time_is_not_skipped(home: AgendaHome) -> None:
+    once = await home.remind("tea", "in 5 minutes")
+    with pytest.raises(UsageError, match=r"It comes no more after its next time.*Nothing was changed"):
+        await change(home, once, when="skip")
+    assert home.agenda.list_reminders("owner")[0].due == once.due

@@ -155,6 +155,7 @@ def command_attempts(loot: ForeignIds) -> dict[str, list[str]]:
         "remind cancel": [str(one) for one in loot.jobs],
         "remind done": [str(one) for one in loot.jobs],
         "remind change": [f"{one} Another --at tomorrow" for one in loot.jobs],
+        "remind skip": [str(one) for one in loot.jobs],
         "remind again": [f"{one} tomorrow" for one in loot.jobs],
         "undo": ["", "1"],
         **{name: [""] for name in ("retry", "stop")},

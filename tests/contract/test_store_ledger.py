@@ -184,3 +184,90 @@ def test_i9_the_worst_case_never_passes_a_cap(steps: list[tuple[bool, float, flo
         months = db.rows("SELECT sum(usd) FROM usage_totals WHERE length(period) = 7")[0][0] or 0.0
         assert abs(summed - months) < 1e-6
         db.close()
+
+
+# ------------------------------------------------------------------------------------------------------ reserved ahead
+
+
+def accepted(db: Database, ledger: Ledger, characters: int = 40, now: datetime = NOW) -> None:
+    with db.write():
+        ledger.reserve_ahead("main", characters, now)
+
+
+def answered(ledger: Ledger, usd: float | None = 1.0, tokens: int = 10_000, now: datetime = NOW) -> None:
+    ledger.settle_reservation(ledger.reserve(call(usd, tokens, session="main"), now), Usage(10, 5, cost_usd=0.0), now)
+
+
+def counted(db: Database) -> list[tuple[str, int, int, float]]:
+    rows = db.rows("SELECT period, calls, tokens, round(usd, 6) AS usd FROM usage_totals ORDER BY period")
+    return [tuple(row) for row in rows]  # type: ignore[misc]
+
+
+def test_what_is_reserved_with_a_message_covers_its_call_which_then_waits_for_no_disk(db: Database) -> None:
+    ledger = Ledger(db, budget(daily=5), OSLO, render_notice)
+    answered(ledger)
+    before = counted(db)
+    accepted(db, ledger)
+    assert [row[1] for row in counted(db)] == [2, 2]
+    assert all(now[2] - was[2] > 11_000 for was, now in zip(before, counted(db), strict=True))
+    waited = db.durable_commits
+    second = ledger.reserve(call(1.1, 11_000, session="main", turn="t2"), NOW)
+    assert db.durable_commits == waited
+    assert [row[1:] for row in counted(db)] == [(2, before[0][2] + 11_000, 1.1)] * 2
+    rows = db.rows("SELECT id, turn, reserved_usd FROM usage WHERE state = 'reserved'")
+    assert [tuple(row) for row in rows] == [(second.id, "t2", 1.1)]
+
+
+@pytest.mark.parametrize(
+    ("usd", "tokens", "later"),
+    [(1.5, 11_000, timedelta()), (1.0, 40_000, timedelta()), (None, 11_000, timedelta()), (1.0, 10_000, timedelta(1))],
+    ids=["dearer", "longer", "without a price", "on the next day"],
+)
+def test_a_call_that_is_not_covered_waits_for_the_disk_and_counts_alone(
+    db: Database, usd: float | None, tokens: int, later: timedelta
+) -> None:
+    ledger = Ledger(db, budget(), OSLO, render_notice)
+    answered(ledger)
+    accepted(db, ledger)
+    waited = db.durable_commits
+    ledger.reserve(call(usd, tokens, session="main"), NOW + later)
+    assert db.durable_commits == waited + 1
+    assert db.value("SELECT count(*) FROM usage WHERE state = 'reserved'") == 1
+    assert counted(db)[-1][1:] == ((1, tokens, usd) if later else (2, 15 + tokens, usd or 0.0))
+
+
+def test_nothing_is_reserved_ahead_past_a_cap_and_a_refused_call_frees_what_was(db: Database) -> None:
+    ledger = Ledger(db, budget(daily=2.5), OSLO, render_notice)
+    answered(ledger, usd=2.4)
+    accepted(db, ledger)
+    assert db.value("SELECT count(*) FROM usage WHERE state = 'reserved'") == 0
+    answered(ledger, usd=1.0)
+    accepted(db, ledger)
+    assert db.value("SELECT count(*) FROM usage WHERE state = 'reserved'") == 1
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(call(3.0, session="main"), NOW)
+    assert db.value("SELECT count(*) FROM usage WHERE state = 'reserved'") == 0
+    ledger.reserve(call(2.4), NOW)
+
+
+def test_what_no_call_follows_is_counted_no_longer(db: Database) -> None:
+    ledger = Ledger(db, budget(), OSLO, render_notice)
+    answered(ledger)
+    before = counted(db)
+    accepted(db, ledger)
+    accepted(db, ledger)
+    ledger.release_ahead("main")
+    ledger.release_ahead("main")
+    assert counted(db) == before
+
+
+def test_a_message_that_is_not_stored_reserves_nothing(db: Database) -> None:
+    ledger = Ledger(db, budget(), OSLO, render_notice)
+    answered(ledger)
+    before = counted(db)
+    with pytest.raises(RuntimeError), db.write():
+        ledger.reserve_ahead("main", 40, NOW)
+        raise RuntimeError
+    assert counted(db) == before
+    accepted(db, ledger)
+    assert db.value("SELECT count(*) FROM usage WHERE state = 'reserved'") == 1

@@ -33,6 +33,7 @@ from tests.crash.turn_scenarios import (
     SIDE_BY_SIDE,
     STOPPED_TURN,
     TURN,
+    TURN_ON_TERMINAL,
     TURN_SENT_ONCE,
 )
 from tests.crash.upkeep_scenarios import REPAIR, UNDO
@@ -40,6 +41,7 @@ from tests.crash.upkeep_scenarios import REPAIR, UNDO
 _ALL = (
     TURN,
     TURN_SENT_ONCE,
+    TURN_ON_TERMINAL,
     FIRST_START,
     FAILED_TURN,
     STOPPED_TURN,

@@ -72,6 +72,19 @@ TURN_SENT_ONCE = _scenario(
     SENT_ONCE,
 )
 
+TURN_ON_TERMINAL = _scenario(
+    "turn-on-terminal",
+    "messages one after another on a terminal, which shows a key once: neither mark of a delivery waits for the disk,"
+    " and the second message's call is reserved with the message",
+    replace(
+        _TURN,
+        messages=(*_EARLIER, message("Good evening.", 4), _REQUEST),
+        shows_key_once=True,
+        waits_for_answers=True,
+    ),
+    replace(LIVED, shows_key_once=True),
+)
+
 FIRST_START = _scenario(
     "first-start", "no home yet; the first message makes it", CrashEnvironment(_EARLIER[:1], _plain), None
 )

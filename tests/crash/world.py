@@ -46,12 +46,15 @@ Answer = Callable[[ModelRequest], ScriptStep]
 @dataclass(frozen=True, slots=True)
 class CrashEnvironment:
     """What is around the app: the messages on the network, what the model answers, whether the network shows a
-    message once if it is sent again under the same key, settings beside the defaults, what else happens once the
-    messages were taken in, whether the model is still thinking then, and whether it writes the summaries too."""
+    message once if it is sent again under the same key (for a day, or whenever that is), whether each message is
+    answered before the next one comes, settings beside the defaults, what else happens once the messages were taken
+    in, whether the model is still thinking then, and whether it writes the summaries too."""
 
     messages: Sequence[IncomingMessage]
     answer: Answer
     deduplicates: bool = True
+    shows_key_once: bool = False
+    waits_for_answers: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
     meanwhile: Callable[[AppRun], Awaitable[None]] | None = None
     model_waits: bool = False
@@ -79,8 +82,10 @@ class EffectNetwork:
 
     name = BRIDGE
 
-    def __init__(self, witness: EffectLog, deduplicates: bool) -> None:
-        self.capabilities = BridgeCapabilities(dedupe_seconds=_A_DAY if deduplicates else 0, shows_sessions=True)
+    def __init__(self, witness: EffectLog, deduplicates: bool, shows_key_once: bool = False) -> None:
+        self.capabilities = BridgeCapabilities(
+            dedupe_seconds=_A_DAY if deduplicates else 0, shows_sessions=True, shows_key_once=shows_key_once
+        )
         self._witness = witness
 
     async def check(self) -> str:
@@ -149,7 +154,7 @@ async def live_once(home: Path, world: CrashEnvironment) -> None:
     lives = len(witness.recorded("began"))
     witness.record("began")
     clock = SteppingClock(BEGUN + timedelta(hours=lives))
-    network = EffectNetwork(witness, world.deduplicates)
+    network = EffectNetwork(witness, world.deduplicates, world.shows_key_once)
     settings = settings_of(home, **world.settings)
     model = ScriptedModel(partial(noted, world.answer, witness))
     app = build_app(settings, clock, bridges={BRIDGE: network}, model=model)
@@ -169,7 +174,10 @@ async def live_once(home: Path, world: CrashEnvironment) -> None:
         model.gate = asyncio.Event() if world.model_waits else None
         await app.start()
         witness.record("ready")
-        await network.hand_in(world.messages, app.runtime.accept)
+        for said in [[it] for it in world.messages] if world.waits_for_answers else [world.messages]:
+            await network.hand_in(said, app.runtime.accept)
+            if world.waits_for_answers:
+                await app.runtime.wait_until_idle()
         life = AppRun(app, model, clock)
         if world.meanwhile is not None:
             await world.meanwhile(life)

@@ -10,9 +10,11 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from assistant.cli.docs import load_pages
+from assistant.commands.docs import load_pages
+from assistant.core.errors import UsageError
 from tests.support.command_line import ROOT, TIMEOUT_SECONDS, command_environment, run_in_process
 from tests.support.forked_terminal import AssistantTerminal
+from tests.support.running_app import run_app
 
 NAMED = re.compile(r"\bassistant docs ([\w-]+)")
 FILE = re.compile(r"\bdocs/[\w/-]+\.md")
@@ -75,6 +77,18 @@ def test_a_page_that_is_not_there_leads_to_one(asked: str, said: str, tmp_path: 
     shown = run_in_process(tmp_path / "home", "docs", asked)
     assert shown.returncode == 2 and not shown.out
     assert said in " ".join(shown.err.split())
+
+
+async def test_a_conversation_shows_the_pages_too_and_names_them_as_one_types_them_there(tmp_path: Path) -> None:
+    async with run_app(tmp_path) as it:
+        assert "- `telegram`: how to set up your own bot" in await it.app.commands.run("/docs", "main")
+        shown = await it.app.commands.run("/docs brief", "main")
+        assert shown.startswith("# ") and "](" not in shown and re.search(r"See also: `/docs [\w-]+`", shown)
+        first = await it.app.commands.run("/docs settings", "main")
+        assert "`/docs settings --page 2` shows the next." in first
+        assert (await it.app.commands.run("/docs settings --page 2", "main")).splitlines()[0] not in first
+        with pytest.raises(UsageError, match="Did you mean `/docs telegram`"):
+            await it.app.commands.run("/docs telegramm", "main")
 
 
 @pytest.mark.parametrize(("columns", "name"), [(100, "spending"), (40, "brief")])

@@ -150,23 +150,40 @@ async def test_a_damaged_memory_db_is_made_again_from_the_journal(
         assert not is_set_aside(path)
 
 
-@pytest.mark.parametrize("value", ["answering SET settings = char(9)", "memories SET payload = char(9)"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "answering SET settings = char(9)",
+        "memories SET payload = char(9)",
+        "memories SET payload = '[]'",
+        "memories SET payload = replace(payload, 'said_at', 'sai_at')",
+        'memories SET payload = replace(payload, \'"entries":[\', \'"entries":7,"e":[\')',
+        "memories SET said_at = 'soon', payload = json_set(payload, '$.said_at', 'soon')",
+        "memories SET text = CAST(x'ff' AS TEXT)",
+        "history SET created_at = 'soon', updated_at = NULL",
+        "vectors SET vector = substr(vector, 3)",
+    ],
+)
 async def test_a_memory_db_with_a_value_that_cannot_be_read_is_made_again_after_a_kill(
     tmp_path: Path, value: str
 ) -> None:
-    """SQLite finds its pages well, and of a file that was open nothing else is known."""
+    """SQLite finds its pages well, and of a file that was open nothing else is known. One such row, and no memory could
+    be read."""
+    told = ["I live in Oslo.", "My cat is called Mio."]
     async with run_app(tmp_path, "Noted.") as it:
-        await it.say("I live in Oslo.")
-        await it.wait_idle()
+        for text in told:
+            await it.say(text)
+            await it.wait_idle()
         assert await it.app.sleep.scheduler.run_now("sleep")
     discard_fingerprints(tmp_path)
     with closing(sqlite3.connect(tmp_path / "memory.db")) as db:
-        assert db.execute(f"UPDATE {value}").rowcount == 1
+        first = "WHERE rowid = (SELECT min(rowid) FROM {})" if not value.startswith("vectors") else "WHERE memory = 1"
+        assert db.execute(f"UPDATE {value} {first.format(value.split()[0])}").rowcount == 1
         db.commit()
     async with run_app(tmp_path, "Noted.") as it:
         assert any("memory.db was damaged" in problem for problem in it.app.status()["problems"])
         await it.app.maintenance.remake_memories()
-        assert [memory.text for memory in await it.app.stores.memories.all("owner")] == ["I live in Oslo."]
+        assert [memory.text for memory in await it.app.stores.memories.all("owner")] == told
 
 
 async def test_a_memory_md_that_is_no_text_any_more_is_set_aside_and_its_last_text_is_back(tmp_path: Path) -> None:

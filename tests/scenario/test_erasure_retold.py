@@ -12,6 +12,8 @@ import pytest
 from assistant.core.bridge_api import MessageChange
 from assistant.core.memories import JournalEntry
 from assistant.core.sessions import MAIN_SESSION
+from sleep.compaction.message_cache import FOUND_IN_MESSAGES
+from sleep.compaction.prepared_messages import prepare_message
 from tests.support.running_app import OWNER, BridgePeople, LiveApp, run_app
 from tests.support.scripted import ScriptedModel
 from tests.support.secrets import HomeBytes
@@ -194,3 +196,13 @@ async def test_a_file_of_ones_own_with_the_words_in_its_name_is_named(name: str)
         path.write_text("nothing")
         report = await _forget(people, f"#{number}")
         assert f"- workspace/{name} (1): your own file has it in its name" in report and path.exists()
+
+
+async def test_what_was_found_in_messages_leaves_the_memory_of_the_process() -> None:
+    told, answer, retold, _ = TOLD["an illness"]
+    async with _compacted(told, answer, retold) as (it, people, number):
+        for row in it.app.stores.conversation.load_view(MAIN_SESSION).messages:
+            prepare_message(row)
+        assert FOUND_IN_MESSAGES.characters
+        await _forget(people, f"#{number}")
+        assert not FOUND_IN_MESSAGES.characters

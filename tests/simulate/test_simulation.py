@@ -109,10 +109,10 @@ def test_an_answer_that_is_sent_twice_is_found_with_the_event_that_it_takes(monk
     """A program that forgets what it has sent."""
     set_state = StoredOutbox.set_state
 
-    def forget_once(self: StoredOutbox, item_id: int, state: str, now: object, *, error: str = "") -> None:
+    def forget_once(self: StoredOutbox, item_id: int, state: str, now: object, **about: object) -> None:
         item = self.find_open(item_id)
         again = state == "sent" and item is not None and "in mind" in item.outgoing.body and item.attempts <= 1
-        set_state(self, item_id, "pending" if again else state, now, error=error)  # type: ignore[arg-type]
+        set_state(self, item_id, "pending" if again else state, now, **about)  # type: ignore[arg-type]
 
     monkeypatch.setattr(StoredOutbox, "set_state", forget_once)
     place = {"scope": "owner", "bridge": "beta"}

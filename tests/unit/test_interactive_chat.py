@@ -297,8 +297,10 @@ async def test_no_escape_sequence_of_an_answer_reaches_the_terminal(tmp_path: Pa
     async with chatting(tmp_path, prompt_on_paper=True) as chat:
         chat.link.turn("t1", "started")
         chat.link.happen("delta", turn="t1", text=attack)
-        chat.link.happen("tool", turn="t1", name="\x1b[45mlook", state="started", call="c")
-        await chat.printed("look: started…")
+        chat.link.happen("tool", turn="t1", name="\x1b[45mlook_up", state="started", call="c")
+        await chat.printed("look up…")
+        chat.link.happen("tool", turn="t1", name="\x1b[45mlook_up", state="failed", call="c")
+        await chat.printed("did not work; thinking…")  # the words before it stand there already
         chat.link.happen("notice", turn="t1", text=attack)
         chat.link.deliver("reply:t1", attack)
         await chat.confirmed("reply:t1")

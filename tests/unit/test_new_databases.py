@@ -131,6 +131,17 @@ def test_the_log_of_a_database_that_is_gone_is_not_taken_into_a_new_one(tmp_path
 def test_one_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "script.db"
     path.with_name("script.db.new").mkdir()
-    with pytest.raises(HomeError, match=r"script\.db cannot be created: .*\. Nothing was changed\.$"):
+    with pytest.raises(HomeError, match=r"cannot be created: .*\. Nothing was changed; move .*script\.db\.new away\.$"):
         Database.open(path, schema.script_migrations, NOW)
     assert not path.exists()
+
+
+def test_a_link_to_what_is_not_there_is_named_with_what_to_do(tmp_path: Path) -> None:
+    """As of a disk that is not mounted. Nothing is created there."""
+    path = tmp_path / "script.db"
+    path.symlink_to(tmp_path / "disk" / "script.db")
+    with pytest.raises(
+        HomeError, match=r"is a link to .*disk/script\.db, which is not there\. Nothing was changed; mount"
+    ):
+        Database.open(path, schema.script_migrations, NOW)
+    assert path.is_symlink() and not path.exists()

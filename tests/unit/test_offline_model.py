@@ -271,6 +271,35 @@ async def test_another_word_for_the_same_thing_answers() -> None:
     assert "on Thursday" in reply.content
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("whats pedros number", "the boiler guy is called Pedro, his number is 0171 5553321"),
+        ("and whens lenas first day of school", "Lena's first day of school is September 7th"),
+        ("cest quoi le numéro de pedro", "le chauffagiste s'appelle Pedro, son numéro est le 0171 5553321"),
+    ],
+)
+async def test_a_question_without_its_apostrophe_is_answered(asked: str, said: str) -> None:
+    reply = await answers(user(asked, id=41), found((3, said)))
+    assert f"> {said}" in reply.content
+
+
+async def test_how_long_something_takes_is_asked_of_what_it_is_called_by() -> None:
+    told = "ich hab ab montag nachtschicht, immer von 22 bis 6"
+    for asked in ("wie lang geht die nachtschicht", "wie lange dauert die nachtschicht?"):
+        reply = await answers(user(asked, id=41), found((3, told)))
+        assert f"> {told}" in reply.content and "found nothing" not in reply.content
+    reply = await answers(user("how long is my night shift?", id=41), found((3, "my night shift is 8 hours")))
+    assert "> my night shift is 8 hours" in reply.content and "Nothing is planned" not in reply.content
+
+
+async def test_a_question_of_one_language_is_no_answer_in_another() -> None:
+    told = "ich hab ab montag nachtschicht, immer von 22 bis 6"
+    asked = found((3, told), (5, "bis wann geht die nachtschicht"))
+    reply = await answers(user("was ist mit der nachtschicht", id=41), asked, asked)
+    assert f"> {told}" in reply.content and "> bis wann" not in reply.content
+
+
 async def test_the_question_itself_is_never_its_answer() -> None:
     reply = await answers(user("key key key. the key?", id=41), found((41, "the key. the key?")))
     assert reply.content.count("> the key.") == 0

@@ -62,10 +62,10 @@ def test_text_that_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:
 # Files of the program itself, and files that it alone makes.
 _OWN_FILES = {
     "assistant/bridges/matrix/cross_signing.py",
-    "assistant/cli/docs.py",
     "assistant/cli/exports.py",
     "assistant/cli/service/install.py",
     "assistant/cli/setup/command.py",
+    "assistant/commands/docs.py",
     "assistant/context/tokens.py",
     "assistant/mem0/embedders.py",
     "assistant/mem0/subwords.py",

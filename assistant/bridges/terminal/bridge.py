@@ -106,7 +106,9 @@ class TerminalBridge:
     `find_disk_trouble` returns why nothing can be stored, which is shown to a terminal that attaches then."""
 
     name = "terminal"
-    capabilities = BridgeCapabilities(edit=True, typing=True, shows_sessions=True, dedupe_seconds=_DEDUPE_SECONDS)
+    capabilities = BridgeCapabilities(
+        edit=True, typing=True, shows_sessions=True, dedupe_seconds=_DEDUPE_SECONDS, shows_key_once=True
+    )
 
     def __init__(
         self, outbox: Outbox, *, queue_size: int = _QUEUE_SIZE, confirm_seconds: float = _CONFIRM_SECONDS

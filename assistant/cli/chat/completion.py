@@ -52,7 +52,7 @@ _LISTINGS: Mapping[str, _Listing] = {
     "/session": _SESSIONS,
     "/reset": _SESSIONS,
     **{f"/sessions {name}": _SESSIONS for name in ("show", "end", "resume")},
-    **{f"/remind {name}": _REMINDERS for name in ("change", "cancel")},
+    **{f"/remind {name}": _REMINDERS for name in ("change", "skip", "cancel")},
     **{f"/remind {name}": _PAST_REMINDERS for name in ("again", "done")},
     **{f"/schedule {name}": _SCHEDULES for name in ("show", "pause", "resume", "remove", "run", "history")},
     **{f"/memory {name}": _MEMORIES for name in ("show", "why", "edit", "forget")},
@@ -68,6 +68,7 @@ _LISTINGS: Mapping[str, _Listing] = {
     **{f"/bridge {name}": _BRIDGES for name in ("test", "pause", "resume")},
     **{f"/deliveries {name}": _DELIVERIES for name in ("again", "drop")},
     **{f"/archive {name}": _ARCHIVED for name in ("list", "show")},
+    "/docs": _Listing(("docs",), "name", "{about}", within="pages"),
     "/model": _Listing(("model",), "name", "{about}", within="choices"),
 }
 

@@ -261,7 +261,7 @@ class Dialog:
                 await self._withdraw(data)
             case "tool":
                 self._draft(data)
-                self._state = f"{data['name']}: {data['state']}…"
+                self._state = _progress_of(data["name"], data["state"])
             case "notice":
                 if data.get("progress"):
                     self._state = data["text"]
@@ -359,6 +359,12 @@ def greeting(status: Mapping[str, Any]) -> Sequence[str]:
 def _prompt_name(session: str) -> str:
     """A conversation as the line that is typed names it; the main one needs no name."""
     return "" if session == MAIN_SESSION else session_name(session)
+
+
+def _progress_of(tool: str, state: str) -> str:
+    """What the assistant is doing, in words: the name of the tool that it runs (`set_reminder`), or that it goes on."""
+    words = tool.replace("_", " ")
+    return {"started": f"{words}…", "failed": f"{words} did not work; thinking…"}.get(state, "thinking… (Ctrl-C stops)")
 
 
 def _pause(attempt: int) -> float:

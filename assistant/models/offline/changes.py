@@ -294,12 +294,12 @@ def skip_one(item: ListedItem, times: FoundTimes, now: datetime | None) -> dict[
         at = ResolvedTime(item.due)
     if at is None:
         return None
-    until = bool(read_cues().patterns["until"].search(fold(times.text)))
-    if not until and at.at.date() > item.due.date():
+    if read_cues().patterns["until"].search(fold(times.text)):
+        when = datetime.combine(at.at.date(), item.due.time())
+        return {"when": when.strftime(MOMENT), "repeat": f"{rule}{end_of(item)}"}
+    if at.at.date() != item.due.date():
         raise ToolFailedError(f"{ONLY_THE_NEXT}: {describe_item(item)}")  # those between would go as well
-    step = timedelta(days=7) if "WEEKLY" in rule and "," not in rule else timedelta(days=1)
-    when = datetime.combine(at.at.date(), item.due.time()) + (timedelta(0) if until else step)
-    return {"when": when.strftime(MOMENT), "repeat": f"{rule}{end_of(item)}"}
+    return {"when": "skip"}
 
 
 def rule_without_days(item: ListedItem, times: FoundTimes, folded: str) -> str:

@@ -99,13 +99,19 @@ def sentence_features(text: str, items: Sequence[ListedItem]) -> list[str]:
     found += [f"start {token[:_LONG_START]}" for token in tokens if token[0] != "<" and len(token) > _LONG_START]
     edged = ["^", *tokens, "$"]
     found += [f"pair {one} {other}" for one, other in itertools.pairwise(edged)]
-    cues = {name for name, pattern in read_cues().patterns.items() if pattern.search(folded)}
+    cues = _cues_in(folded)
     found += [f"cue {name}" for name in sorted(cues)]
     found += [f"only {name}" for name in _TELLING & cues if not cues & _ORDERING]
     found += _named_items(tokens)
     unknown = sum(token[0] != "<" and token.isalnum() and token not in read_cues().order_words for token in tokens)
     found += [f"other words {min(4, unknown)}", f"length {min(5, len(tokens) // 4)}"]
     return list(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=64)
+def _cues_in(folded: str) -> frozenset[str]:
+    """The cues of a folded text, which is read several times in a turn, beside other things of the person's."""
+    return frozenset(name for name, pattern in read_cues().patterns.items() if pattern.search(folded))
 
 
 def _mark_times(text: str) -> str:

@@ -257,16 +257,17 @@ def spell_order(text: str) -> str:
 
 def word_plainly(plain: str) -> str:
     """What is said in a wording of `order_forms.toml`, in its plain one."""
-    is_one_word = plain.isalpha()
+    is_one_word, folded = plain.isalpha(), fold(plain)
     for wording in read_forms().wordings:
         if is_one_word and not wording.of_one_word:
             continue
-        if match := wording.pattern.search(fold(plain)):
+        if match := wording.pattern.search(folded):
             parts = {
                 name: plain[match.start(name) : match.end(name)] for name, text in match.groupdict().items() if text
             }
             words = wording.plain.format_map(defaultdict(str, parts))
             plain = " ".join(f"{plain[: match.start()]}{words}{plain[match.end() :]}".split())
+            folded = fold(plain)
     return plain
 
 

@@ -40,6 +40,7 @@ _ABOUT_EQUAL = 0.1
 _ALSO_FITS = 0.25
 # What is not so answers less well than what is so, and does not answer who, where, when or how many at all.
 _DENIED = 0.15
+_ASKS = 0.3  # by how much what is no statement counts less
 _ATTRIBUTE_WEIGHT = 0.35
 _MOST = 3
 _MOST_ON_TOPIC = 5
@@ -201,6 +202,8 @@ def _score(question: str, quote: QuotedMessage) -> float:
         (to_english(question), to_english(quote.text), tuple(map(to_english, sentences))),
     }
     score = max(_score_sentences(_parse_question(asked), text, told) for asked, text, told in readings)
+    if score >= _NEAREST and not is_statement(quote.text):
+        score *= _ASKS  # its English need not look like a question
     if not asks_which(question) or not denies(quote.text) or denies(question):
         return score
     asks_kind = any(_parse_question(asked).kind for asked, _, _ in readings)
@@ -238,7 +241,7 @@ def _score_clause(question: _Question, clause: str, whole: Sequence[str]) -> flo
     score += _same_person(question, clause, words, whole)
     if score < _NEAREST:
         return score
-    return score if isinstance(as_statement(parse_clause(clause)), Note | Correction) else score * 0.3
+    return score if isinstance(as_statement(parse_clause(clause)), Note | Correction) else score * _ASKS
 
 
 def _credit(word: str, words: Sequence[str], whole: Sequence[str]) -> float:
@@ -292,6 +295,12 @@ def _related(word: str) -> frozenset[str]:
     """Other words that a statement may use where a question says `word`."""
     families = (family for family in read_phrases().families if _has(family, [word]))
     return frozenset[str]().union(*families) - {word}
+
+
+def has_words(text: str, wanted: Iterable[str]) -> bool:
+    """Whether a text has all these words, in whatever form."""
+    own = distinct_words(text)
+    return all(_has(own, [word, *_related(word)]) for word in wanted)
 
 
 def _has(words: Iterable[str], wanted: Iterable[str]) -> bool:

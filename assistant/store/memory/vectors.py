@@ -20,6 +20,7 @@ from typing import Any
 from assistant.core.errors import StoreError
 from assistant.store.database import Database
 from assistant.store.rows import clean_text, dump_json, json_safe
+from assistant.store.sqlite_errors import unreadable_rows_explained
 
 MemoryRow = tuple[str, dict[str, Any]]
 """A memory's id and payload."""
@@ -29,6 +30,25 @@ HISTORY_COLUMNS = (
     *("created_at", "updated_at", "is_deleted", "actor_id", "role"),
 )
 _COLUMNS = "id, scope, text, payload"
+_TYPES = {
+    "kind": "'text'",
+    "importance": "'real', 'integer'",
+    "entries": "'array'",
+    "until": "'text', 'null'",
+    "superseded_by": "'text'",
+}
+_HAS_TYPES = " AND ".join(f"coalesce(json_type(payload, '$.{name}') IN ({types}), 1)" for name, types in _TYPES.items())
+# Reads every text, and whether each row is one that can be read; it is done in C, at each start.
+_READABLE = f"""
+SELECT id, scope, text, CASE WHEN json_valid(payload) THEN json_type(payload) = 'object'
+    AND json_extract(payload, '$.said_at') IS said_at AND julianday(said_at) IS NOT NULL AND {_HAS_TYPES}
+    AND (json_extract(payload, '$.until') IS NULL OR julianday(json_extract(payload, '$.until')) IS NOT NULL)
+    END AS is_readable FROM memories
+UNION ALL
+SELECT old_memory, new_memory, event, julianday(coalesce(nullif(updated_at, ''), created_at)) IS NOT NULL FROM history
+UNION ALL
+SELECT '', '', '', 0 FROM vectors GROUP BY embedder HAVING min(length(vector)) <> max(length(vector))
+"""
 # Fields with a column of their own, or derived from the text.
 _NOT_IN_PAYLOAD = frozenset({"data", "user_id", "text_lemmatized"})
 
@@ -109,9 +129,13 @@ class MemoryVectors:
         return ((row["id"], row["vector"]) for row in rows)
 
     def require_readable(self) -> None:
-        """Raises `CorruptStore` if a row has a value that cannot be read, though the file's pages are intact."""
+        """Raises `CorruptStore` if a row has a value that cannot be read, though the file's pages are intact: one of
+        them, and no memory could be."""
         self.active_embedder()
-        self._db.read_one(_memory_row, f"SELECT {_COLUMNS} FROM memories WHERE NOT json_valid(payload)")
+        with unreadable_rows_explained(self._db.path):
+            for row in self._db.iterate(_READABLE):
+                if not row["is_readable"]:
+                    raise ValueError("a row that is no memory, or no version of one")
 
     # ------------------------------------------------------------------------------------------- change of embedder
 

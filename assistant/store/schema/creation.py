@@ -26,4 +26,6 @@ def create_database(path: Path, migrations: Migrations, now: datetime) -> None:
     try:
         replace_file(path, new_database(migrations, now, FIRST_MARK))
     except OSError as error:
-        raise HomeError(f"{path} cannot be created: {error.strerror}. Nothing was changed.") from error
+        # What a start puts beside it first, where something else has that name.
+        in_the_way = f"; move {error.filename} away" if error.filename and os.path.lexists(error.filename) else ""
+        raise HomeError(f"{path} cannot be created: {error.strerror}. Nothing was changed{in_the_way}.") from error

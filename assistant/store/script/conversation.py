@@ -65,6 +65,7 @@ from assistant.store.script.turns import (
     answer_requests,
     end_turn,
     insert_tool_run,
+    is_sent_as_logged,
     list_message_rows,
     load_unfinished_turns,
     open_request,
@@ -101,12 +102,11 @@ class StoredConversation:
     ) -> None:
         self._db, self._log = db, log
         self._classify_request, self._undo_kept = classify_request, undo_kept
-        self._own_compactions: set[int] = set()
-        self._discarding: set[str] = set()
+        self._own_compactions, self._discarding = set[int](), set[str]()
         self._sessions, self._live_checkpoints = SessionList(db), LiveCheckpoints(db)
         self.views = Views(db)
         self.appender = Appender(db, log, self.views, to_view_message=to_view_message, count_tokens=count_tokens)
-        self._inbox = Inbox(db, self.appender.next_id)
+        self.inbox = Inbox(db, self.appender.next_id)
 
     def recover_after_crash(self, now: datetime) -> RecoveryResult:
         indexed = [row["key"] for row in self._db.rows("SELECT DISTINCT key FROM sessions")]
@@ -116,7 +116,7 @@ class StoredConversation:
         ]
         with self._db.write() as db:
             fail_interrupted_compactions(db, self._own_compactions)
-        running, answered = load_unfinished_turns(self._db, self._inbox.list_by_turn)
+        running, answered = load_unfinished_turns(self._db, self.inbox.list_by_turn)
         torn = [result.torn_file for result in results if result.torn_file] + self._log.quarantine_torn_logs(now)
         adopted = sum(result.adopted_records for result in results)
         return RecoveryResult(adopted, tuple(map(str, torn)), running, answered)
@@ -124,22 +124,22 @@ class StoredConversation:
     # -------------------------------------------------------------------------------------------------------- inbox
 
     def accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
-        return self._inbox.accept(incoming, now)
+        return self.inbox.accept(incoming, now)
 
     def sessions_waiting(self) -> list[str]:
-        return self._inbox.sessions_waiting()
+        return self.inbox.sessions_waiting()
 
     def list_accepted(self, session: str, *, limit: int = 100) -> list[InboxItem]:
-        return self._inbox.list_accepted(session, limit)
+        return self.inbox.list_accepted(session, limit)
 
     def list_arrival_times(self, session: str, since: datetime) -> list[datetime]:
-        return self._inbox.list_arrival_times(session, since)
+        return self.inbox.list_arrival_times(session, since)
 
     def inbox_item(self, inbox_id: int) -> InboxItem | None:
-        return self._inbox.find_item(inbox_id)
+        return self.inbox.find_item(inbox_id)
 
     def inbox_item_of(self, message_id: int) -> InboxItem | None:
-        return self._inbox.find_item_of(message_id)
+        return self.inbox.find_item_of(message_id)
 
     # -------------------------------------------------------------------------------------------------------- turns
 
@@ -151,7 +151,7 @@ class StoredConversation:
         session = self.appender.current_session(item.incoming.session, now)
         row = self._db.row("SELECT * FROM turns WHERE id = ?", (turn,))
         if row is not None:
-            return turn_of_row(row, self._inbox.list_by_turn(turn))
+            return turn_of_row(row, self.inbox.list_by_turn(turn))
         # Not durable: after a power cut, start-up redoes it from the inbox and the log, and the call's reservation
         # follows.
         with self._appending_items(session, [item], turn, now, durable=False):
@@ -175,7 +175,7 @@ class StoredConversation:
 
     def _take_up(self, session: Session, item: InboxItem, turn: str, now: datetime) -> tuple[InboxItem, ...]:
         """Within a transaction: assign an item to a turn."""
-        items = self._inbox.mark_running([item], turn)
+        items = self.inbox.mark_running([item], turn)
         mark_waiting_logged(self._db, items, turn)
         open_request(self._db, session, item, turn, self._classify_request, now)
         return items
@@ -233,15 +233,15 @@ class StoredConversation:
         require_running_turn(self._db, turn)
         new = [] if reply is None or reply.id is not None else [reply]
         drafts = [self.appender.draft_record(session, message, _turn_origin(turn, message), now) for message in new]
-        # Not durable: after a power cut, start-up redoes it from the log, and sending waits for a commit.
-        durable = state != "answered" or reply is None or not outgoing
+        # Not durable where start-up redoes it from the log after a power cut, with the same keys and bodies.
+        durable = state != "answered" or reply is None or not outgoing or not is_sent_as_logged(reply, outgoing)
         with self.appender.appending(session, drafts, now, durable=durable) as shown:
             logged = shown[0] if shown else reply
             reply_id = None if logged is None else logged.id
             complete = complete_outgoing(self._db, turn.id, outgoing, reply_id)
             insert_outgoing(self._db, complete, now, generation=turn.generation, turn=turn.id)
             inbox_ids = [row["id"] for row in self._db.rows("SELECT id FROM inbox WHERE turn = ?", (turn.id,))]
-            self._inbox.end_items(inbox_ids, "answered" if state == "answered" else "failed", now)
+            self.inbox.end_items(inbox_ids, "answered" if state == "answered" else "failed", now)
             end_turn(self._db, turn, state, error, now)
             if state == "answered" and reply_id is not None:
                 answer_requests(self._db, turn.id, reply_id, now, carried_out=carried_out)
@@ -253,7 +253,7 @@ class StoredConversation:
             session = self.appender.current_session(key, now)
             own_items = [item for item in items if item.incoming.session == key]
             with self._appending_items(session, own_items, None, now):
-                self._inbox.end_items([item.id for item in own_items], "superseded", now)
+                self.inbox.end_items([item.id for item in own_items], "superseded", now)
                 mark_waiting_logged(self._db, own_items, None)
                 own_messages = [message for message in outgoing if message.session == key]
                 insert_outgoing(self._db, own_messages, now, generation=session.generation)

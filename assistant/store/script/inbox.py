@@ -49,11 +49,16 @@ class Inbox:
     def __init__(self, db: Database, next_id: Callable[[], int]) -> None:
         self._db = db
         self._next_id = next_id
+        # Reserves, in the transaction that accepts a message of a session, what its answer may cost, by its length.
+        self.reserve_ahead: Callable[[str, int, datetime], None] = lambda session, characters, now: None
 
     def accept(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
         """See `store_ports.Conversation.accept`."""
         with self._db.write():
-            return self.accept_in_transaction(incoming, now)
+            receipt = self.accept_in_transaction(incoming, now)
+            if not receipt.duplicate:
+                self.reserve_ahead(incoming.session, len(incoming.content), now)
+            return receipt
 
     def accept_in_transaction(self, incoming: IncomingMessage, now: datetime) -> InboxReceipt:
         """Within a transaction: see `accept`."""

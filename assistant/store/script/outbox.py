@@ -35,6 +35,10 @@ _LAST_ID = (1 << 63) - 1
 class StoredOutbox(DatabaseStore):
     """Implements `ports.Outbox`."""
 
+    def __init__(self, db: Database) -> None:
+        super().__init__(db)
+        self._set_after = -1  # how many durable commits there were when a state was last set without a wait
+
     def push(self, outgoing: OutgoingMessage, now: datetime) -> OutboxItem:
         """As the port says; durable on return."""
         with self._db.write() as db:
@@ -62,18 +66,26 @@ class StoredOutbox(DatabaseStore):
         # The plus makes SQLite use the index of open items: a session has years of sent ones.
         return self._items(f"bridge = ? AND {_IS_OPEN} AND +session = ? ORDER BY id LIMIT ?", (bridge, session, limit))
 
-    def set_state(self, item_id: int, state: OutboxState, now: datetime, *, error: str = "") -> None:
+    def set_state(
+        self, item_id: int, state: OutboxState, now: datetime, *, error: str = "", durable: bool = True
+    ) -> None:
         """Set an item's state. Changing to `sending` without an error counts as an attempt; `pending` means that no
         attempt arrived."""
-        with self._db.write(durable=state != "sent") as db:
+        durable = durable and state != "sent"
+        with self._db.write(durable=durable) as db:
             db.execute(
                 "UPDATE outbox SET state = ?1, attempts = attempts + ?2, error = ?3, updated_at = ?4,"
                 " tried_at = iif(?1 = 'sending', coalesce(tried_at, ?4), NULL), parts = iif(?1 = 'sent', '[]', parts)"
                 " WHERE id = ?5",
                 (state, state == "sending" and not error, error, now, item_id),
             )
+        if not durable:
+            self._set_after = self._db.durable_commits
 
     def sync(self) -> None:
+        if self._db.durable_commits != self._set_after:
+            # A later commit has taken it to the disk.
+            return
         log = self._db.path.with_name(f"{self._db.path.name}-wal")
         try:
             sync_file(log)

@@ -21,8 +21,17 @@ from sqlite3 import Row
 
 from assistant.core.checkpoints import Delegation, DelegationState, Pin, RequestKind, RequestState, UserRequest
 from assistant.core.errors import CorruptStore, StoreError, UsageError
-from assistant.core.messages import STOPPED_REPLY, ToolCall
-from assistant.core.records import FailedTurn, InboxItem, LogRecord, ToolRun, Turn, TurnState, is_from_schedule
+from assistant.core.messages import STOPPED_REPLY, Message, ToolCall
+from assistant.core.records import (
+    FailedTurn,
+    InboxItem,
+    LogRecord,
+    OutgoingMessage,
+    ToolRun,
+    Turn,
+    TurnState,
+    is_from_schedule,
+)
 from assistant.core.sessions import session_name
 from assistant.store.database import Database, DatabaseStore
 from assistant.store.log.reader import LogFiles
@@ -334,3 +343,9 @@ class Pins(DatabaseStore):
             for pin_id in removed:
                 db.execute("DELETE FROM pins WHERE id = ?", (pin_id,))
         return [pins[pin_id] for pin_id in removed]
+
+
+def is_sent_as_logged(reply: Message, outgoing: Sequence[OutgoingMessage]) -> bool:
+    """Return whether messages say nothing after the logged answer, so that start-up makes the same bodies of it."""
+    content = reply.content.strip()
+    return bool(content) and all(message.body.endswith(content) for message in outgoing)
