@@ -3,13 +3,14 @@ look further each time."""
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import shutil
 import signal
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -67,6 +68,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection() -> None:
     """What is collected stays: nothing is looked through for what could go, neither meanwhile nor by each test."""
     gc.disable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """In a new checkout one worker rewrites the asserts of a module, and the others wait for what it writes: all begin
+    at once, and each would do it."""
+    path = collector.path
+    if not isinstance(collector, pytest.Module) or any((path.parent / "__pycache__").glob(f"{path.stem}.*-pytest-*")):
+        return (yield)
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return (yield)
 
 
 def pytest_collection_finish() -> None:

@@ -111,9 +111,7 @@ PART = (
     rf"(?:{'|'.join(_PARTS.values())})(?!\w)|\b(?:am|jeden|diesen) morgen\b|\b(?:por|de|en) la manana\b|\b(?:les|las|la) mananas?\b"
 )
 _EVERY = r"(?:every|each|alle|jede[nrsm]?|cada|chaque|tou(?:t|s|te|tes) les|tod[oa]s l[oa]s|todo l[oa]s)"
-_WORKDAYS = (
-    r"(?:week|work)days?(?: only)?|werktags?|werktagen?|wochentags?|jours? ouvr\w+|dias laborables|jours de semaine"
-)
+_WORKDAYS = r"(?:week|work|working )days?(?: only)?|werktags?|werktagen?|wochentags?|jours? ouvr\w+|dias laborables|jours de semaine"
 # "Tuesday to Saturday"; but "from Tuesday to Thursday" and "du mardi au jeudi" may describe a move.
 _DAY_RANGE = (
     rf"(?:(?:tou(?:s|te) les jours |every day |jeden tag |todos los dias )?(?:from |du |de |von |del )?(?P<from>{DAY})"
@@ -365,7 +363,7 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "span",
-        rf"\b{GLUE}{{0,4}}(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine (?:prochaine|qui vient|suivante)|semana (?:(?:que|q) viene|entrante|proxima|siguiente)|(?:la )?(?:proxima|otra) semana)|(?P<thisweek>(?:the )?end of (?:the|this) week|ende (?:der|dieser) woche|(?:la )?fin de (?:la|cette) semaine|final(?:es)? de (?:la |esta )?semana|(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
+        rf"\b{GLUE}{{0,4}}(?:(?P<weekend>week-?end|wochenende|finde|fin de semana)|(?P<nextweek>next week|(?:nachste[nr]?|kommende[nr]?) woche|(?:la )?semaine (?:prochaine|qui vient|suivante)|semana (?:(?:que|q) viene|entrante|proxima|siguiente)|(?:la )?(?:proxima|otra) semana)|(?P<thisweek>(?:the )?end of (?:the|this) week|ende (?:der|dieser) woche|(?:la )?fin de (?:(?:la|cette) )?semaine(?! prochaine)|final(?:es)? de (?:la |esta )?semana|(?:this|the|my) week|(?:diese[rn]?|die|meine) woche|(?:cette|la|ma) semaine|(?:esta|la|mi) semana)|(?P<thismonth>this month|diesen monat|ce mois-?(?:ci)?|este mes|(?:des monats|du mois|del mes)))\b",
     ),
     (
         "month_day",

@@ -68,13 +68,16 @@ class TurnRecall:
         profiles: ProfileRecall,
         standing_memory: StandingMemory,
         streaks: RecallStreaks,
+        judge: Callable[[str], None],
     ) -> None:
+        """`judge` finds out what else the turn asks of a message's text, and remembers it; in a thread."""
         self._conversation = conversation
         self._history = history
         self._memory = memory
         self._profiles = profiles
         self._standing_memory = standing_memory
         self._streaks = streaks
+        self._judge = judge
         self._begun: dict[str, _Search] = {}  # by session
         self._is_ending = Event()
 
@@ -112,6 +115,7 @@ class TurnRecall:
         standing = self._attempt(partial(self._standing_memory.prompt_block, session, view), session) or ""
 
         def search() -> _Found:
+            self._judge(text)
             memories = self._attempt(partial(self._memory.recall, text, scope, view, standing, now), session)
             if not self.looks_back(view):
                 return _Found(memories or "")

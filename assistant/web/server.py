@@ -184,21 +184,30 @@ class ConnectionLimit:
             self._connections.pop(address).shutdown(socket.SHUT_RDWR)
 
 
+# How long what a client has sent is read before it is refused.
+_READ_SECONDS = 0.05
 _Awaited = Literal["request", "body", ""]
 
 
 class SlowClientProtocol(StrictProtocol):
-    """Closes connections that are too slow."""
+    """Closes connections that are too slow. One that sends a request in many small pieces is read at intervals, so that
+    hundreds of them, each with a byte at a time, do not keep the event loop busy."""
 
     request_timeout_seconds = 10.0  # for a request's headers
     min_bytes_per_second = 1000.0  # a body's time grows with what was received
     write_timeout_seconds = 30.0  # for reading an answer
+    # From so many small pieces of a request on, the next ones are read together. One on its way through a network comes
+    # in a few, and larger ones.
+    prompt_pieces, small_piece_bytes, interval_seconds = 8, 512, 0.5
 
     _awaited: _Awaited = ""
     _since = 0.0
     _received = 0
+    _small_pieces = 0
+    _is_late = False
     _request_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
+    _read_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
         super().connection_made(transport)
@@ -208,9 +217,21 @@ class SlowClientProtocol(StrictProtocol):
         super().data_received(data)
         self._watch()
         self._received += len(data)
+        self._small_pieces = self._small_pieces + 1 if self._awaited and len(data) < self.small_piece_bytes else 0
+        if self._small_pieces >= self.prompt_pieces and not self._is_late and not self.transport.is_closing():
+            self.transport.pause_reading()
+            self._read_timer = self.loop.call_later(self.interval_seconds, self._read_on)
+
+    def _read_on(self) -> None:
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
+        # Or else the application has not taken what is there, and resumes it.
+        if not self.flow.read_paused and not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for timer in (self._request_timer, self._write_timer):
+        for timer in (self._request_timer, self._write_timer, self._read_timer):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
@@ -230,6 +251,7 @@ class SlowClientProtocol(StrictProtocol):
         if self._request_timer is not None:
             self._request_timer.cancel()
         self._awaited, self._since, self._received, self._request_timer = awaited, self.loop.time(), 0, None
+        self._is_late = False
         if awaited:
             self._request_timer = self.loop.call_later(self.request_timeout_seconds, self._check_pace)
 
@@ -238,6 +260,11 @@ class SlowClientProtocol(StrictProtocol):
         left = self._since + self.request_timeout_seconds + earned - self.loop.time()
         if left > 0:
             self._request_timer = self.loop.call_later(left, self._check_pace)
+        elif self._read_timer is not None:
+            # Where something is left unread, closing takes back the answer.
+            self._is_late = True
+            self._read_on()
+            self._request_timer = self.loop.call_later(_READ_SECONDS, self._check_pace)
         else:
             self.refuse(408, "The request came too slowly. Nothing was accepted.")
 

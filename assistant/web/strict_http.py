@@ -90,10 +90,11 @@ class StrictProtocol(H11Protocol):
             return
         body = json.dumps({"error": error}).encode()
         headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
-        for event in (
+        events = (
             h11.Response(status_code=status, headers=headers, reason=STATUS_PHRASES[status]),
             h11.Data(data=body),
             h11.EndOfMessage(),
-        ):
-            self.transport.write(self.conn.send(event) or b"")
+        )
+        # At once: each part would be encrypted and sent by itself.
+        self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
         self.transport.close()

@@ -274,8 +274,9 @@ class App:
         self.base.notices.send_to_session(MAIN_SESSION, notice)
 
     def _after_turn(self, session: str) -> None:
-        if session not in self.running_turns.waiting_sessions():
-            self.stores.ledger.release_ahead(session)
+        ledger = self.stores.ledger
+        if ledger.has_reserved_ahead(session) and session not in self.running_turns.waiting_sessions():
+            ledger.release_ahead(session)
         self.background_compaction.after_turn(session)
 
     def _offer_skills(self) -> None:

@@ -138,7 +138,7 @@ def build_erasure_and_backups(base: Base, show_changed: Callable[[], None]) -> t
     )
     erasure.defer_while(backups.is_running)
     # What was found in forgotten messages leaves the memory of the process as well.
-    erasure.on_erased += [FOUND_IN_MESSAGES.clear, show_changed]
+    erasure.on_erased += [FOUND_IN_MESSAGES.clear, stores.requests.clear_texts, show_changed]
     return erasure, backups
 
 

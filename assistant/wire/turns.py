@@ -31,6 +31,7 @@ from assistant.runtime.recall import HistoryRecall, MemoryRecall, ProfileRecall
 from assistant.runtime.recall_streaks import RecallStreaks
 from assistant.runtime.running_turns import RunningTurns
 from assistant.runtime.runtime import Runtime
+from assistant.runtime.secret_notice import find_message_secrets
 from assistant.runtime.sleep_scheduler import SleepLock
 from assistant.runtime.standing_memory import StandingMemory
 from assistant.runtime.tool_registry import ToolRegistry
@@ -53,7 +54,7 @@ from sleep.compaction.prompts import SummaryPrompts
 from sleep.compaction.summarise import Summariser
 from sleep.compaction.values import BreakerLimits, CompactionPolicy
 from sleep.cycle.cycle import sync_journal_or_log
-from sleep.rules.classifier import score_importance
+from sleep.rules.classifier import classify_request, score_importance
 from tools.file_search import FileToolDeps
 from tools.toolbox import MAX_RESULT_BYTES, MemoryToolDeps, build_toolbox, calendar_tools
 
@@ -296,6 +297,12 @@ def build_turn_runner(
     )
 
 
+def _judge_text(text: str) -> None:
+    """What the beginning of a turn asks about a message; both remember their answer."""
+    find_message_secrets(text)
+    classify_request(text)
+
+
 def build_runtime(base: Base, turn_runner: TurnRunner, dispatcher: Dispatcher, contexts: Contexts) -> Runtime:
     settings, stores = base.settings, base.stores
     values, count, zone = settings.values, stores.counter.count_text, settings.zone
@@ -309,6 +316,7 @@ def build_runtime(base: Base, turn_runner: TurnRunner, dispatcher: Dispatcher, c
         ProfileRecall(stores.profiles, count, zone, values.memory.profiles_max_tokens),
         contexts.standing_memory,
         contexts.streaks,
+        _judge_text,
     )
     turn_context = TurnContextBuilder(stores.conversation, stores.requests, stores.delegations, recall, zone)
     return Runtime(

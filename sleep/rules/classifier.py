@@ -205,9 +205,23 @@ _REMINDS = load_pattern("requests", "reminds")
 _PART = lazy_regex(r"[,;:，；、]\s*| and (?=(?:please|also|then|can|could)\b)", re.IGNORECASE)
 
 
+# What the latest texts ask for, by their hash of this process: a text is judged before its turn, in a thread.
+_kinds: dict[int, RequestKind] = {}
+_KINDS_KEPT = 1_000
+
+
 def classify_request(text: str) -> RequestKind:
     """Return what the message asks for: more than an answer if a sentence does; an action if a sentence asks for more
     than a reminder."""
+    number = hash(text)
+    if (known := _kinds.get(number)) is None:
+        if len(_kinds) >= _KINDS_KEPT:
+            _kinds.clear()
+        known = _kinds[number] = _classify(text)
+    return known
+
+
+def _classify(text: str) -> RequestKind:
     if len(text) > _BEGINNING + _END:
         text = f"{text[:_BEGINNING]}\n{text[-_END:]}"
     tasks = [sentence for sentence in split_sentences(text) if asks_for_action(sentence)]

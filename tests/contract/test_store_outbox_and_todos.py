@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.core.errors import UsageError
+from assistant.core.errors import StoreError, UsageError
 from assistant.core.model_api import ModelLimits
 from assistant.core.records import OutgoingMessage, TokenCalibration
 from assistant.store.character.todos import StoredTodos
@@ -39,6 +39,23 @@ def notice(key: str, body: str = "hello", bridge: str = "terminal", session: str
 
 
 # -------------------------------------------------------------------------------------------------------------- outbox
+
+
+def test_a_state_that_a_later_commit_took_to_the_disk_is_not_synced_again(db: Database) -> None:
+    outbox = StoredOutbox(db)
+    item = outbox.push(notice("k"), NOW)
+    log, elsewhere = Path(f"{db.path}-wal"), Path(f"{db.path}-elsewhere")
+    outbox.set_state(item.id, "sending", NOW, durable=False)
+    log.rename(elsewhere)
+    with pytest.raises(StoreError, match="was not written"):
+        outbox.sync()
+    elsewhere.rename(log)
+    outbox.sync()
+    outbox.set_state(item.id, "sent", NOW)
+    outbox.push(notice("another"), NOW)
+    log.rename(elsewhere)
+    outbox.sync()
+    elsewhere.rename(log)
 
 
 def test_i8_a_key_keeps_its_first_body(db: Database) -> None:

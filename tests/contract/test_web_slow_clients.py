@@ -63,10 +63,10 @@ async def test_f42_who_says_nothing_of_tls_is_let_go(files: tuple[Path, Path]) -
         assert await (await it.silent()).rest() == b""
 
 
-async def drip(caller: RawClient, words: bytes) -> None:
-    """Byte by byte, until the other side has enough of it."""
+async def drip(caller: RawClient, words: bytes, count: int = 4000) -> None:
+    """So many bytes, one by one, until the other side has enough of them."""
     with contextlib.suppress(ConnectionError):
-        for byte in words * 1000:
+        for byte in (words * count)[:count]:
             caller.writer.write(bytes([byte]))
             await caller.writer.drain()
             await asyncio.sleep(0.002)
@@ -80,6 +80,45 @@ async def test_f42_a_request_that_comes_byte_by_byte_is_refused_in_time(begun: b
         dripping = asyncio.create_task(drip(caller, b"slow"))
         assert b" 408 " in await caller.reader.readline()
         dripping.cancel()
+
+
+@pytest.mark.parametrize("begun", [b"GET / HTTP/1.1\r\nHost: ", POSTING + b"Content-Length: 99999\r\n\r\n"])
+async def test_f42_what_comes_byte_by_byte_is_not_read_byte_by_byte(
+    begun: bytes, secured: tuple[Path, Path] | None
+) -> None:
+    """Hundreds of such clients kept the health check waiting on a busy machine."""
+    reads: list[int] = []
+
+    class Counted(SlowClientProtocol):
+        interval_seconds = 0.2
+
+        def data_received(self, data: bytes) -> None:
+            reads.append(len(data))
+            super().data_received(data)
+
+    async with served(protocol=Counted, files=secured) as it:
+        caller = await it.connect()
+        caller.writer.write(begun)
+        await drip(caller, b"s", 200)
+        caller.writer.close()
+        while sum(reads) < len(begun) + 200:
+            await asyncio.sleep(0)
+        assert len(reads) < 60
+
+
+async def test_a_body_in_many_pieces_arrives_whole(secured: tuple[Path, Path] | None) -> None:
+    class Often(SlowClientProtocol):
+        prompt_pieces, interval_seconds = 2, 0.01
+
+    async with served(protocol=Often, files=secured) as it:
+        caller = await it.connect()
+        caller.writer.write(POSTING + b"Content-Length: 300\r\n\r\n")
+        for _ in range(2):
+            await drip(caller, b"abc", 50)
+            # What follows a small piece at once is a large one.
+            caller.writer.write(b"d" * 100)
+            await caller.writer.drain()
+        assert b" 200 " in await caller.ask(b"")
 
 
 async def test_a_body_that_comes_at_some_pace_may_take_its_time() -> None:

@@ -43,6 +43,13 @@ def _two_rounds(request: ModelRequest) -> ScriptStep:
     return "Under the blue flowerpot. The plumber is on the list, and I rang."
 
 
+def _ring(request: ModelRequest) -> ScriptStep:
+    """Ring where somebody asks for it; what a search finds says when it was accepted, which a fault may change."""
+    if "Ring" not in next(m.content for m in reversed(request.messages) if m.role == "user"):
+        return _plain(request)
+    return "I rang." if tail(request) else ToolCall("bell", "ring_bell", {})
+
+
 def _scenario(
     name: str,
     about: str,
@@ -78,7 +85,8 @@ TURN_ON_TERMINAL = _scenario(
     " and the second message's call is reserved with the message",
     replace(
         _TURN,
-        messages=(*_EARLIER, message("Good evening.", 4), _REQUEST),
+        messages=(*_EARLIER, message("Good evening.", 4), message("Ring the bell for the spare key, please.", 5)),
+        answer=_ring,
         shows_key_once=True,
         waits_for_answers=True,
     ),

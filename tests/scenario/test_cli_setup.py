@@ -29,6 +29,7 @@ from tests.support.command_line import (
     TIMEOUT_SECONDS,
     FinishedCommand,
     command_environment,
+    run_assistant,
     run_daemon,
 )
 from tests.support.forked_terminal import AssistantTerminal
@@ -330,6 +331,19 @@ def test_for_openai_the_address_is_theirs_and_a_key_of_others_is_noticed(home: H
     assert "Address of the server?" not in done.out
     assert "https://platform.openai.com/api-keys" in done.out
     assert "That looks like a key of anthropic" in done.out and "Skipped." in done.out
+
+
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [("\u201csk-of-mine\u201d", "'\u201c'"), ("sk-of mine", "a blank"), ("sk-of\u200bmine", "an invisible character")],
+)
+def test_a_key_that_was_copied_with_more_than_itself_is_not_taken_for_a_network_that_is_down(
+    home: Home, server: StrictServer, key: str, named: str
+) -> None:
+    done = setup(home, "model", said=["local", f"{server.url}/v1", key, "-"])
+    assert f"this one has {named}" in done.out and "cannot be reached" not in done.out
+    stored = run_assistant(home.path, "config", "secret", "set", "OPENAI_API_KEY", said=key.encode())
+    assert stored.returncode == 2 and f"this one has {named}" in stored.err
 
 
 def test_the_vocabulary_of_an_openai_model_is_offered_where_the_machine_has_none(

@@ -44,6 +44,7 @@ KNOWN = {
         "assistant/runtime/recall.py _without_unasked_secrets",
         "assistant/store/character/profiles.py StoredProfiles.find_in_text",
         "sleep/rules/classifier.py classify_request",
+        "assistant/runtime/secret_notice.py find_message_secrets",
     },
     "counts, encodes or hashes it once": {
         "assistant/context/pressure.py utf8_length",

@@ -40,6 +40,8 @@ LEAST_SHARES = {
     "busy_weeks.jsonl": 0.95,
     "late_changes.jsonl": 0.9,
     "known_events.jsonl": 1.0,
+    "close_siblings.jsonl": 0.95,
+    "long_voices.jsonl": 0.9,
 }
 # Every so many lines, of each table some ten: each has a home and an app of its own, which cost 80 ms of CPU.
 STEPS = {
@@ -70,6 +72,8 @@ STEPS = {
     "busy_weeks.jsonl": 18,
     "late_changes.jsonl": 9,
     "known_events.jsonl": 2,
+    "close_siblings.jsonl": 40,
+    "long_voices.jsonl": 16,
     "turns_of_phrase.jsonl": 19,
     "variants.jsonl": 8,
 }

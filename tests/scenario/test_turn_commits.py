@@ -10,7 +10,7 @@ import pytest
 
 from assistant.core.bridge_api import BridgeCapabilities
 from assistant.core.messages import Message, Usage
-from assistant.core.model_api import ModelReply
+from assistant.core.model_api import ModelReply, StopReason
 from assistant.models.failover import FailoverModel, RetryPolicy
 from assistant.models.metered import MeteredModel
 from assistant.models.prices import Prices
@@ -25,6 +25,7 @@ class _Commits:
         self.statements: list[str] = []
         self.levels: list[str] = []
         self.synced_by: list[int] = []
+        self.was_synced = threading.Event()
         self._level = "NORMAL" if not it.app.stores.conversation._db._durable else "FULL"
         self._connection = it.app.stores.conversation._db.connection
         self._sync = it.app.stores.outbox.sync
@@ -46,6 +47,7 @@ class _Commits:
     def _note_sync(self) -> None:
         self.synced_by.append(threading.get_ident())
         self._sync()
+        self.was_synced.set()
 
 
 async def _second_turn(home: Path, capabilities: BridgeCapabilities, monkeypatch: pytest.MonkeyPatch) -> _Commits:
@@ -65,6 +67,7 @@ async def _second_turn(home: Path, capabilities: BridgeCapabilities, monkeypatch
         await it.wait_idle()
         await it.app.dispatcher.flush()
         commits.end()
+        assert await asyncio.to_thread(commits.was_synced.wait, 60)
     return commits
 
 
@@ -89,3 +92,21 @@ def test_where_a_key_is_shown_once_a_turn_waits_for_the_disk_only_to_accept(
     capabilities = BridgeCapabilities(shows_sessions=True, shows_key_once=True)
     commits = asyncio.run(_second_turn(tmp_path, capabilities, monkeypatch))
     assert commits.levels == ["FULL"] + ["NORMAL"] * 8
+    # A little later, unless the next message takes it along.
+    assert len(commits.synced_by) == 1 and commits.synced_by[0] != threading.get_ident()
+
+
+def test_an_answer_with_words_that_the_log_lacks_waits_for_the_disk(tmp_path: Path) -> None:
+    """A start could not make the same body again."""
+
+    async def commits_of(stop: StopReason) -> int:
+        reply = ModelReply(Message("assistant", "A fine walk."), Usage(input=9, output=5), stop)
+        async with run_app(tmp_path / stop, model=ScriptedModel(lambda request: reply)) as it:
+            it.bridge.capabilities = BridgeCapabilities(shows_sessions=True, shows_key_once=True)
+            db, before = it.app.stores.conversation._db, it.app.stores.conversation._db.durable_commits
+            await it.say("How was the walk?")
+            await it.wait_idle()
+            await it.app.dispatcher.flush()
+            return db.durable_commits - before
+
+    assert asyncio.run(commits_of("max_tokens")) == asyncio.run(commits_of("end")) + 1

@@ -324,6 +324,8 @@ def store_secret(home: Home, name: str, value: str, *, in_file: bool = False) ->
     none, `StoreError`."""
     if not value or not is_utf8(value):
         raise UsageError("A secret must be text (UTF-8) and not empty. Nothing was changed.")
+    if name in PROVIDER_KEYS or name.endswith(("token", "_key")):
+        check_sendable_key(value)
     if name == WEB_TOKEN_KEY and is_weak_token(value):
         raise UsageError(
             f"This web.token could be guessed. Use a random one of {STRONG_TOKEN_LENGTH} characters or more. "
@@ -340,6 +342,18 @@ def store_secret(home: Home, name: str, value: str, *, in_file: bool = False) ->
             where = "The environment" if winner in (name, environment_variable(name)) else winner
             print_remark(f"{where} has another {name}, which overrides this one.")
     return place
+
+
+def check_sendable_key(value: str) -> None:
+    """Raises `UsageError` for what cannot be a key or token that is sent in a header of a request, as where typographic
+    quotation marks or an invisible character were copied with it. A provider seems to be away with one."""
+    odd = next((sign for sign in value if not "!" <= sign <= "~"), None)
+    if odd is not None:
+        name = "a blank" if odd.isspace() else repr(odd) if odd.isprintable() else f"an invisible character ({odd!a})"
+        raise UsageError(
+            f"A key has letters without accents, digits and signs only, and this one has {name} in it. Nothing was "
+            "changed; copy it again, without what stands around it."
+        )
 
 
 def _origin(settings: Settings, name: str) -> str:

@@ -6,7 +6,13 @@ import contextlib
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from assistant.cli.config.change import change_config_file, check_answer, print_changes, store_secret
+from assistant.cli.config.change import (
+    change_config_file,
+    check_answer,
+    check_sendable_key,
+    print_changes,
+    store_secret,
+)
 from assistant.cli.output import clean_line, print_prose
 from assistant.cli.prompts import StepSkipped, prompt_choice, prompt_until_valid
 from assistant.cli.setup.answers import read_address_answer, read_model_answer
@@ -132,6 +138,7 @@ def _ask_key(settings: Settings, provider: str, *, is_hosted: bool) -> str:
         other = "anthropic" if answer.startswith("sk-ant-") else "openai" if answer.startswith("sk-proj-") else provider
         if is_hosted and other != provider:
             raise UsageError(f"That looks like a key of {other}, and you chose {provider}.")
+        check_sendable_key(answer)
         return answer
 
     shown = "the current one" if is_set else "" if is_hosted else "none"

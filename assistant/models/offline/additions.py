@@ -12,7 +12,7 @@ from assistant.core.time_pieces import FoundTimes, are_joined, find_times
 from assistant.core.time_readers import find_length
 from assistant.core.time_resolve import resolve_times
 from assistant.models.offline.chatter import without_told
-from assistant.models.offline.cues import fold, read_cues, says, says_any
+from assistant.models.offline.cues import TEA, fold, read_cues, says, says_any
 from assistant.models.offline.exceptions import BEYOND_RULES, find_exception, first_and_rule
 from assistant.models.offline.lists import (
     ListPart,
@@ -185,6 +185,14 @@ def _names_repeating(text: str, items: Sequence[ListedItem], context: PlanContex
 
 def _reminders_in(text: str) -> list[tuple[str, str]]:
     """(what, when) of each reminder that a sentence asks for."""
+    if not TEA.search(text):
+        return _reminders_without_marks(text)
+    # "Du thé demain": without its accent, what is before the day would be "the", and a part of the time.
+    marked = TEA.sub(lambda match: f"{match[0]}~", text)
+    return [(what.replace("~", ""), when.replace("~", "")) for what, when in _reminders_without_marks(marked)]
+
+
+def _reminders_without_marks(text: str) -> list[tuple[str, str]]:
     folded = fold(text)
     wakes = says("wake", folded)
     rings = wakes or says("alarm", folded)

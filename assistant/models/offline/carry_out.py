@@ -58,6 +58,7 @@ from assistant.models.offline.remark_forms import brings_back, is_off_for_done, 
 from assistant.models.offline.rewording import is_new_name, names_swap, rename
 from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
 from assistant.models.offline.targets import content_words
+from assistant.models.offline.timers import is_the_alarm
 from assistant.models.offline.undo import do_to_other, other_number, reopen, undo
 from assistant.models.offline.whole_lists import plan_for_whole_list
 
@@ -213,7 +214,7 @@ def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, st
     more_of_it = says("again", folded) or says("sense_more", folded)
     changing = ("rename", "swaps", "move", "off_list", "sense_drop", "sense_back", "reopen")
     otherwise = ("amend", "instead", "later_by", "earlier_by", "keeps_only", "snooze")
-    more_of_it = more_of_it or (intent == "remind" and says_any(otherwise, folded))
+    more_of_it = more_of_it or (intent == "remind" and (says_any(otherwise, folded) or is_the_alarm(folded)))
     more_of_it = more_of_it or says_any(changing, folded) or "→" in text
     more_of_it = more_of_it or (intent == "add" and not list_names(text))  # perhaps a list by its name alone
     if chance >= _SURELY_NEW.get(intent, 2) and not more_of_it and not _BETWEEN_ORDERS.search(text):

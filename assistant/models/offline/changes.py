@@ -125,7 +125,7 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return ask_which(found)
     if targets.is_everything and len(found) > 1:
         return ask_for_kind(found)
-    is_once = not says("for_good", fold(text))
+    is_once = not (says("for_good", fold(text)) or _names_its_habit(found, times))
     if len(found) == 1 and found[0].often and (stopped := stopped_rule(times, found[0], context.now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **stopped))
     if len(found) == 1 and found[0].often and (left := rule_without_days(found[0], times, fold(text))):
@@ -321,6 +321,14 @@ def rule_without_days(item: ListedItem, times: FoundTimes, folded: str) -> str:
     days = DAY_CODES if rule == "FREQ=DAILY" else tuple(rule.removeprefix("FREQ=WEEKLY;BYDAY=").split(","))
     left = [day for day in days if day in DAY_CODES and day not in named.split(",")]
     return ",".join(left) if 0 < len(left) < len(days) else ""
+
+
+def _names_its_habit(found: Sequence[ListedItem], times: FoundTimes) -> bool:
+    """Whether the one reminder is named by the day on which it comes every week: "mes heures le vendredi"."""
+    rule = find_times(found[0].often).rule if len(found) == 1 else ""
+    days = times.of_kind("day")
+    weekdays = [DAY_CODES[day.weekday] for day in days if day.weekday is not None and _HABIT.match(_own(day, times))]
+    return len(weekdays) == len(days) == 1 and rule == f"FREQ=WEEKLY;BYDAY={weekdays[0]}"
 
 
 def _own(piece: TimePiece, times: FoundTimes) -> str:

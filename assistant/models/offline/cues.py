@@ -22,8 +22,8 @@ _CLAUSES = lazy_regex(
     r"|porque|que ya|ya que|so|also|donc|asi que|dass)\s+",
     re.IGNORECASE,
 )
-# "Thé" and "té" are things; without their accents they are small words.
-TEA = lazy_regex(r"\bth?é\b", re.IGNORECASE)
+# "Thé", "té" and "maïs" are things; without their accents they are small words.
+TEA = lazy_regex(r"\b(?:th?é|maïs)\b", re.IGNORECASE)
 CUES_FILE = Path(__file__).with_name("cues.toml")
 
 
@@ -74,6 +74,16 @@ def says_any(names: Iterable[str], text: str) -> bool:
 def fold(text: str) -> str:
     """Return the text in small letters, without accents, with straight apostrophes and single spaces."""
     return fold_text(" ".join(text.split())).replace("’", "'")
+
+
+def spell_things(text: str) -> str:
+    """The text with words for things that are small words without their accents written otherwise: "thé", "maïs"."""
+    return TEA.sub(lambda match: "maiz" if match[0][0] in "mM" else "tee", text)
+
+
+def mark_things(text: str) -> str:
+    """The folded text, of the same length, in which such a thing is no small word: tea is no article."""
+    return fold(TEA.sub(lambda match: f"{match[0][:-1]}~", text))
 
 
 def clauses(text: str) -> list[str]:

@@ -8,10 +8,12 @@ from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from assistant.core.time_language import DAYS
 from assistant.core.time_pieces import find_times
-from assistant.models.offline.cues import TEA, fold, read_cues
+from assistant.models.offline.cues import TEA, fold, mark_things, read_cues
 
 # "Ma liste pour demain" has no name.
 _WHEN = rf"(?:demain|apres-demain|aujourd'hui|ce|cette|manana|pasado|hoy|est[ea]|{'|'.join(DAYS.values())})\b"
+# Nouns that end like verbs: "ma liste atelier".
+_NOUNS_IN_ER = r"(?:atelier|anniversaire|panier|chantier|papier|hiver|gouter|diner|potager|verger|grenier|loisir)\b"
 _LIST = lazy_regex(
     r"(?:\b(?:zu[rm]|auf|fur|for|pour|para|in|von|an|aus|from|to|on|onto|off|into|of|a|sur|dans|de|en|del|al|la"
     r"|mi|ma|my|the|die|der|das|den"
@@ -20,7 +22,7 @@ _LIST = lazy_regex(
     r"(?:\b(?P<plain2>to-?\s?do-?\s?list[es]?)\b|\b(?P<de>\w+?)s?(?:[- ])?(?:zettel|liste)\b(?! (?:de|des|d'|pour)\b)"
     r"(?: (?P<after>vacances|bricolage|courses|valise|noel|travail|maison|voyage|cadeaux|anniversaire|jardin)\b)?"
     r"|\b(?P<en>\w+(?:-\w+)+|(?:(?<!\band )\w+[- ])?\w+) lists?\b"
-    r"|\bliste (?:(?:de la|de l'|des|de|du|d'|pour (?:la |le |les |l')?)\s?|(?!\w+(?:er|ir|re)\b))"
+    rf"|\bliste (?:(?:de la|de l'|des|de|du|d'|pour (?:la |le |les |l')?)\s?|(?!(?!{_NOUNS_IN_ER})\w+(?:er|ir|re)\b))"
     rf"(?P<fr>(?!s'|stp|svp|{_WHEN})\w+)"
     rf"|\blista (?:(?:de la|de los|de las|del|de|para (?:la |el )?)\s?|(?!\w+[aei]r\b))(?P<es>(?!{_WHEN})\w+)"
     r"|\b(?P<plain>list|liste|lista|todos(?! l[oa]s\b)|to-dos|tasks|aufgaben|taches|tareas|(?<=my )(?:jobs|chores))\b)"
@@ -281,9 +283,7 @@ def without_lists(text: str) -> str:
     """The words of an order without the lists that it names."""
     plain = " ".join(text.split())
     for pattern in (_LIST, _SHOPPING):
-        # Tea is no article.
-        folded = fold(TEA.sub(lambda match: f"{match[0][:-1]}~", plain))
-        for match in reversed(list(pattern.finditer(folded))):
+        for match in reversed(list(pattern.finditer(mark_things(plain)))):
             plain = f"{plain[: match.start()]} {plain[match.end() :]}"
     return " ".join(plain.split())
 
@@ -338,20 +338,18 @@ def order_subject(text: str) -> str:
     """What a reminder is about: the words without the order."""
     subject = read_cues().subject
     plain = " ".join(text.split()).lstrip("¿¡ ")
-    for match in reversed(list(subject["courtesy"].finditer(fold(plain)))):
-        plain = f"{plain[: match.start()]} {plain[match.end() :]}"
-    plain = " ".join(plain.split())
-    for match in reversed(list(subject["strip"].finditer(fold(plain)))):
-        plain = f"{plain[: match.start()]} {plain[match.end() :]}"
-    plain = " ".join(plain.split())
+    for name in ("courtesy", "strip"):
+        for match in reversed(list(subject[name].finditer(mark_things(plain)))):
+            plain = f"{plain[: match.start()]} {plain[match.end() :]}"
+        plain = " ".join(plain.split())
     for _ in range(4):
         before = plain
-        if leading := subject["lead"].match(fold(plain)):
+        if leading := subject["lead"].match(mark_things(plain)):
             plain = plain[leading.end() :]
-        tail = re.search(rf"(?<!\w)(?:{subject['tail'].pattern})$", fold(plain))
+        tail = re.search(rf"(?<!\w)(?:{subject['tail'].pattern})$", mark_things(plain))
         plain = plain[: tail.start()] if tail else plain
         plain = " ".join(plain.strip(" ,;:.!?-–").split())
-        if leading := subject["article"].match(fold(plain)):
+        if leading := subject["article"].match(mark_things(plain)):
             plain = plain[leading.end() :]
         if plain == before:
             break

@@ -17,7 +17,7 @@ from assistant.core.quoting import RECENT_HEADING, TodoLine, parse_todos
 from assistant.core.text import lazy_regex
 from assistant.core.time_names import NUMBERS
 from assistant.core.time_pieces import find_times
-from assistant.models.offline.cues import TEA, fold, read_cues, says
+from assistant.models.offline.cues import fold, read_cues, says, spell_things
 from assistant.models.offline.lists import is_same_list
 from assistant.search.spelling import is_one_slip
 from sleep.rules.statements import is_same_stem, stem_word
@@ -36,6 +36,10 @@ _OVEN = lazy_regex(r"\b(?:le|du|au|un|mon) four\b")
 # "Bin" is a German verb, and a thing behind an English article.
 # To tick off in French, and a car in Spanish.
 _CAR = lazy_regex(r"\b(?:el|del|al|un|mi|nuestro|este) coche\b")
+# Small words elsewhere, and things behind an English article.
+_ENGLISH_THING = lazy_regex(
+    r"\b(?:the|my|our|some|an?|more|of|buy|order|his|her|your) (hay|hat|son|net|war|tag|den|fin)\b"
+)
 _BIN = lazy_regex(r"\b(?:the|my|our|a|wheelie|green|brown|black|blue) bin\b")
 # Words for one thing, in four languages.
 _SYNONYMS = (
@@ -153,7 +157,7 @@ def words_of(text: str) -> list[str]:
     """Every word, folded, of words with hyphens their parts too; alarms of any name are one word, and so are timers."""
     words = [
         word
-        for run in _WORDS.findall(fold(TEA.sub("tee", text)))[:_MOST_WORDS]
+        for run in _WORDS.findall(fold(spell_things(text)))[:_MOST_WORDS]
         for word in dict.fromkeys((run, *run.split("-")))
     ]
     marks = (mark for mark, names in _SAME_THINGS.items() if any(word.startswith(names) for word in words))
@@ -171,6 +175,7 @@ def subject_words(text: str) -> list[str]:
         no_names -= {"bin"}
     if _CAR.search(fold(plain)):
         no_names -= {"coche"}
+    no_names -= set(_ENGLISH_THING.findall(fold(plain)))
     words = [w for w in words_of(plain) if not set(w.split("-")) <= no_names and not w.isdigit() and len(w) > 1]
     return list(dict.fromkeys(words))
 

@@ -22,6 +22,7 @@ from assistant.models.offline.ends import end_of, ended_rule, says_no_more, stop
 from assistant.models.offline.exceptions import find_exception
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import ListedItem, is_other_list, matching, subject_words, words_of
+from assistant.models.offline.plain_forms import last_day
 from assistant.models.offline.plans import (
     MOMENT,
     OtherAnswer,
@@ -68,6 +69,7 @@ _NOT_ONE = lazy_regex(
 _END = lazy_regex(r"(?<!\d)[\s.!]+\Z|[\s!]+\Z")
 NO_END = 'I don\'t understand on which day it is to end, so nothing is changed; name the day, as in "only until Friday"'
 _ABOUT_THEN = 90  # minutes
+_HOURS_WITHIN = {"morning": (5, 12), "afternoon": (13, 18), "evening": (17, 24), "night": (19, 24)}
 # What was not at night is not moved into it by an hour that may be of the afternoon.
 _NIGHT_ENDS = 5
 # Minutes of an hour that is known: "make that half past", "mets plutôt la demie", "mejor a y cuarto".
@@ -104,14 +106,15 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         raise OtherAnswer
     plain = _LAST_HOUR.sub(r"at \1", _END.sub("", text))
     times = find_times(NUMBER.sub(lambda match: "_" * len(match[0]), plain))  # "number 2 to 6" is no span of time
-    if not times.of_kind("clock") and (minutes := _MINUTES_ALONE.search(fold(plain))):
+    is_length = find_length(fold(plain)) is not None  # "d'une heure et demie"
+    if not (times.of_kind("clock") or is_length) and (minutes := _MINUTES_ALONE.search(fold(plain))):
         return (yield from _move_minutes(plain[: minutes.start()], 30 if minutes["half"] else 15, items, context))
     if not times.pieces and _OTHER_HALF.search(fold(plain)):
         return (yield from _move_half_a_day(plain, items, context, now))
     snoozes = says("snooze", fold(text)) and not says("all", fold(text))
     pool = items if snoozes else not_done(items)
     targets = find_targets(text, pool, context, times)
-    if snoozes and not content_words(text):
+    if snoozes and not content_words(text) and not says("both", fold(text)):
         came = [item for item in pool if item.done and item.kind == "reminder"]
         targets = targets if targets.is_newest and targets else Targets(came[:1] or _next_reminder(pool))
     found = for_each(targets)
@@ -238,7 +241,10 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
         at = item.due - timedelta(minutes=before.minutes, days=before.days)
         at = at.replace(hour=HOURS_OF_PARTS[before.part], minute=0) if before.part else at
         return (yield from _set(item, at, bool(before.minutes or before.part), ""))
+    times = _with_own_hour(item, times)
     resolved = resolve_times(times, now, item.due)
+    if resolved is None and item.kind == "todo" and (day := _last_day_or_today(times, now)):
+        return (yield from _set(item, day, has_clock=False, rule=""))  # "by the end of the week", "by today"
     if resolved is None:
         raise OtherAnswer
     if _is_next_week(item, times, resolved.at, now):
@@ -267,6 +273,22 @@ def _is_no_clock(length: TimePiece, times: FoundTimes) -> bool:
         length.start < clock.end and clock.start < length.end and not _AT.match(said)
         for clock, said in zip(clocks, words, strict=True)
     )
+
+
+def _last_day_or_today(times: FoundTimes, now: datetime) -> datetime | None:
+    day = last_day(times, now)
+    is_today = not times.has_clock and any(piece.offset == 0 for piece in times.of_kind("day"))
+    return datetime.fromisoformat(day) if day else now if is_today else None
+
+
+def _with_own_hour(item: ListedItem, times: FoundTimes) -> FoundTimes:
+    """The times without a part of a day in which the hour of the thing is already: what is at eight in the evening and
+    moves to "Monday evening" is at eight there too."""
+    parts = times.of_kind("part")
+    first, last = _HOURS_WITHIN.get(parts[0].part, (0, 0)) if len(parts) == 1 else (0, 0)
+    if item.kind == "todo" or item.due is None or not times.of_kind("day") or not first <= item.due.hour < last:
+        return times
+    return times if times.of_kind("clock") else replace(times, pieces=tuple(p for p in times.pieces if p not in parts))
 
 
 def _is_next_week(item: ListedItem, times: FoundTimes, at: datetime, now: datetime) -> bool:

@@ -16,6 +16,7 @@ from assistant.models.offline.lists import without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words, words_of
 from assistant.models.offline.plans import PlanContext, changed_right_before, find_last_changed
 from assistant.models.offline.targets import content_words
+from assistant.models.offline.timers import is_the_alarm
 
 _DONE = (
     r"(?:done|finished|erledigt|fertig|gemacht|durch|fait(?:e?s?)|fini(?:e?s?)|hech[oa]s?|list[oa]s?|terminad[oa]s?)"
@@ -34,6 +35,14 @@ _NUMBERS_DONE = lazy_regex(
     r"|^(?:(?:numbers?|nummer|nr\.?|numeros?|le|la|the|el) )?\d{1,3}"
     r"(?:(?:,| and| und| et| y)(?: le| la| el)? \d{1,3})*,?"
     rf"{_IS} {_DONE}[.!]*$"
+)
+# By when a thing is to be done: "by Friday", "pour vendredi"
+_BY_DAY = lazy_regex(
+    r"\b(?:by|before|for|until|till?|due|bis|fur|zum|vor|pour|avant|d'ici|para|antes|hasta)\b(?: (?!at\b)[\w']+){0,5}$"
+)
+_OTHER_THAN_DAY = (
+    *("asks", "question_word", "show", "anything", "set_reminder", "wake", "reminder_noun", "puts", "teller"),
+    *("done", "sense_done", "perfect", "mark", "drop", "sense_drop", "reopen"),
 )
 _NO_NOT = lazy_regex(r"^(?:not|nothing|none)\b")
 _TIMES = ("day", "clock", "part", "before")
@@ -183,6 +192,8 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
         return "remind"
     if just_set and _SHOULD_SAY.match(folded):
         return "rename"
+    if _names_new_day(text, folded, times, waiting) or _names_new_hour_of_alarm(text, folded, times, waiting):
+        return "move"
     is_bare = just_set and _is_bare(text)
     more = _TOO.search(folded) is not None or _ONCE_MORE_AT.match(folded) is not None
     if is_bare and more and not says("move", folded) and (times.rule or times.of_kind(*_TIMES)):
@@ -208,6 +219,27 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
         # "Remind me of the notary an hour before", "... as well"
         return "remind" if _TOO.search(folded) else "" if "?" in text else "move"
     return "move" if _goes_on_for(text, folded, times, waiting, just_set=just_set) else ""
+
+
+def _names_new_day(text: str, folded: str, times: FoundTimes, waiting: Sequence[ListedItem]) -> bool:
+    """Whether a sentence says of one to-do by when it is to be done, and nothing else: "flights by Friday", "les
+    billets pour vendredi"."""
+    days = times.of_kind("day", "span")
+    if "?" in text or len(days) != 1 or len(days) < len(times.pieces) or not _BY_DAY.search(folded[: days[0].end]):
+        return False
+    if says_any(_OTHER_THAN_DAY, folded):
+        return False
+    words = content_words(text)
+    named = matching(words, [item for item in waiting if item.kind == "todo" and not item.list])
+    return len(named) == 1 and bool(words) and count_hits(words, named[0]) == len(words)
+
+
+def _names_new_hour_of_alarm(text: str, folded: str, times: FoundTimes, waiting: Sequence[ListedItem]) -> bool:
+    """Whether a sentence names the alarm that is there and an hour, and nothing else: "mon alarme à 6h20"."""
+    alarms = [item for item in waiting if item.kind == "reminder" and "~alarm" in words_of(item.text)]
+    own = all(word == "~alarm" or "~alarm" in words_of(word) for word in content_words(text))
+    only_hour = len(times.of_kind("clock")) == 1 == len(times.pieces)
+    return "?" not in text and len(alarms) == 1 and own and only_hour and is_the_alarm(folded)
 
 
 def tells_new_hour(text: str) -> bool:

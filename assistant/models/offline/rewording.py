@@ -41,7 +41,8 @@ _NEW_NAMES = tuple(
         r"(?:donde (?:dice|pone)|where it says|wo) (?P<old>.+?) (?:steht |pon|put|schreib|mets)\w*,? (?P<new>.+)$",
         r"\bmach\w* aus (?P<old>[\w-]+) (?P<new>[\w-]+)(?: (?:beim?|im|in der) .*)?$",
         r"\baus (?P<old>.+?) (?:mach|mache|wird|machen wir)(?: bitte| doch)? (?P<new>.+)$",
-        r"(?:call (?:it|that)|ponle|llamalo|nenn (?:es|sie|ihn)|appelle[- ]l[ea]|renomme[- ]l[ea](?: en)?"
+        r"(?:call (?:it|that)|ponle|llamalo|nenn (?:es|sie|ihn)|appelle-l[ea]|appelle l[ea](?= \w+$)"
+        r"|renomme-l[ea](?: en)?"
         r"|rename it(?: to)?|renombral[oa](?: a| como)?)\s+(?P<new>.+)$",
         # "change le nom du rappel réunion, mets entretien"
         r"\b(?:le nom|el nombre|the name|den namen?) (?:du|de la|de l'|del|of the|of|von|der|des) (?P<old>.+?),?"
@@ -101,9 +102,15 @@ _SHOULD_SAY = lazy_regex(
 _ONE = frozenset(["1", "one", "a", "ein", "eins", "eine", "un", "une", "uno", "una"])
 
 
+_COURTESY_BEHIND = lazy_regex(
+    r"(?<![\s,]),? (?:please|pls|plz|bitte|stp|svp|porfa|por favor|s'il te pla[iî]t)$", re.IGNORECASE
+)
+
+
 def _plain(text: str) -> str:
-    """The words without marks of quotation and at the ends."""
-    return " ".join(re.sub('[«»„“”"]', " ", text).split()).strip(" .!?")
+    """The words without marks of quotation, marks at the ends, and courtesy."""
+    plain = " ".join(re.sub('[«»„“”"]', " ", text).split()).strip(" .!?")
+    return _COURTESY_BEHIND.sub("", plain)
 
 
 # "Pas trouvé les cornichons mais j'ai le jambon"

@@ -16,7 +16,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import day_range
-from assistant.models.offline.cues import TEA, clauses, fold, read_cues, says
+from assistant.models.offline.cues import clauses, fold, read_cues, says, spell_things
 from assistant.models.offline.lists import is_same_list, list_names, without_lists
 from assistant.models.offline.matching import (
     ListedItem,
@@ -99,6 +99,7 @@ def find_targets(
     text: str, items: Sequence[ListedItem], context: PlanContext, times: FoundTimes, *, may_keep: bool = False
 ) -> Targets:
     """Of `items`, in the order of what names them best: numbers, words, lists, times, and being the newest."""
+    text = spell_things(text)
     folded = fold(text)
     pool = _of_kind(folded, items)
     lists = [name for name in list_names(text) if name]
@@ -167,7 +168,7 @@ def _at_place(folded: str, shown: Sequence[ListedItem]) -> ListedItem | None:
 
 def content_words(text: str) -> list[str]:
     """The words that may name what a sentence is about."""
-    folded = fold(TEA.sub("tee", find_times(without_lists(text)).words))
+    folded = fold(spell_things(find_times(without_lists(text)).words))
     if length := find_length(folded):
         folded = f"{folded[: length.start]} {folded[length.end :]}"
     for name in (

@@ -22,7 +22,7 @@ _STILL_OPEN = lazy_regex(
     r"|(?:^|noch )?fehl(?:t|en)(?: noch)?|pas encore|toujours pas|(?:il )?manque\w*|todavia no|aun no|(?:me "
     r"|nos )?faltan?)\b"
 )
-_HAS_TO = lazy_regex(r"\b(?:muss|mussen|soll|has to|have to|needs? to|must|doit|doivent|tienen? que|debe[n]?)\b")
+_HAS_TO = lazy_regex(r"\b(?:muss|mussen|soll|has to|have to|needs? to|must|doit|doivent|faut|tienen? que|debe[n]?)\b")
 # "Mum called at eight", "mamá llamó a las 8"; in French by its participle.
 _HAPPENED = lazy_regex(
     r"^(?!(?:zeig|sag|lies|les|schau|guck|nenn|erzahl|gib)\w*\b)(?:(?:my|our|the) )?[a-z'-]+(?: [a-z'-]+)?"

@@ -33,7 +33,7 @@ from assistant.core.budget import (
     forecast_spend,
     format_usd,
 )
-from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked
+from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked, StoreError
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, ModelCall, PromptPart, Reservation, SpendTotals, UsageKey
 from assistant.core.notices import Notice
@@ -139,13 +139,18 @@ class Ledger:
             ahead = ReservedAhead(self._insert(call, now), call, find_periods(now, self._zone))
             self._db.after_commit(lambda: self._ahead.update({session: ahead}))
 
+    def has_reserved_ahead(self, session: str) -> bool:
+        return session in self._ahead
+
     def release_ahead(self, session: str) -> None:
-        """Count no longer what was reserved for a call that is not made. Raises `StoreError`."""
+        """Count no longer what was reserved for a call that is not made; if the disk is in trouble, it counts until the
+        session's next call."""
         ahead = self._ahead.get(session)
-        if ahead is not None:
-            with self._db.write(durable=False):
-                self._delete_ahead(ahead)
-            del self._ahead[session]
+        with suppress(StoreError):
+            if ahead is not None:
+                with self._db.write(durable=False):
+                    self._delete_ahead(ahead)
+                del self._ahead[session]
 
     def _insert(self, call: ModelCall, now: datetime) -> int:
         """Within a transaction: reserve the worst case of a call, and return the id of its row. Raises

@@ -13,6 +13,7 @@ Functions that write run within a caller's transaction; classes open their own.
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +22,7 @@ from sqlite3 import Row
 
 from assistant.core.checkpoints import Delegation, DelegationState, Pin, RequestKind, RequestState, UserRequest
 from assistant.core.errors import CorruptStore, StoreError, UsageError
-from assistant.core.messages import STOPPED_REPLY, Message, ToolCall
+from assistant.core.messages import STOPPED_REPLY, LogByteRange, Message, ToolCall
 from assistant.core.records import (
     FailedTurn,
     InboxItem,
@@ -43,6 +44,8 @@ from assistant.store.script.sessions import Session, require_session, session_of
 _NEWEST_TURNS = 5
 # Among these the last turn of each conversation is looked for; what was not answered before them is past.
 _RECENT_TURNS = 500
+# Texts of requests that are kept, and the longest line of the log with one, in bytes.
+_MOST_KEPT, _LONGEST_KEPT = 64, 8_192
 _read_turn = class_row(Turn, items=lambda row: ())
 read_tool_run = class_row(ToolRun, call=lambda row: ToolCall(row["call_id"], row["name"], json.loads(row["arguments"])))
 _read_delegation = class_row(Delegation)
@@ -173,6 +176,11 @@ class UserRequests:
         self._db = db
         self._log = log
         self._read = class_row(UserRequest, text=self._text_of_row)
+        self._texts: OrderedDict[tuple[str, int], tuple[bytes, str]] = OrderedDict()  # by place, with the log's line
+
+    def clear_texts(self) -> None:
+        """Keep no text in memory: some were forgotten."""
+        self._texts.clear()
 
     def has_unanswered(self) -> bool:
         """Return whether a message waits for a turn, or a turn has not ended."""
@@ -255,7 +263,21 @@ class UserRequests:
         return [request for request in found if request.text != LOST_PLACEHOLDER]
 
     def _text_of_row(self, row: Row) -> str:
-        record = self._log.read(row["session"], span_of_row(row))
+        session, span = row["session"], span_of_row(row)
+        if span.end - span.start > _LONGEST_KEPT:
+            return self._text_in_log(session, span)
+        # Open tasks are read with every message; a line that was overwritten since is decoded again.
+        line = self._log.read_line(session, span)
+        kept = self._texts.pop((session, span.start), None)
+        if kept is None or kept[0] != line:
+            kept = line, self._text_in_log(session, span)
+        self._texts[session, span.start] = kept
+        if len(self._texts) > _MOST_KEPT:
+            self._texts.popitem(last=False)
+        return kept[1]
+
+    def _text_in_log(self, session: str, span: LogByteRange) -> str:
+        record = self._log.read(session, span)
         return record.content if record.salt.strip() else FORGOTTEN_PLACEHOLDER
 
 
