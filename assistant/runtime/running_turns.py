@@ -24,9 +24,9 @@ _MAX_QUIET_WAIT_SECONDS = 5.0
 _MAX_STEP_WAIT_SECONDS = 0.05
 # A turn does its own work in the first and the last moments of it, and in a burst the next one follows at once.
 _LIVELY_SECONDS, _MAX_LIVELY_WAIT_SECONDS = 0.3, 0.3
-# Turns that follow one another without a pause are waited for as above this long, and then much less: what would make
-# them faster could not be done else.
-_LONG_BURST_SECONDS, _PAUSE_SECONDS, _MAX_BURST_WAIT_SECONDS = 3.0, 1.0, 0.02
+# Turns that follow one another without a pause are waited for as above this long. Then background work has a fifth of
+# the time: what makes such turns slow in the end could not be done else.
+_LONG_BURST_SECONDS, _PAUSE_SECONDS, _WAIT_FOR_WORK = 3.0, 1.0, 4.0
 _POLL_SECONDS = 0.005
 _RETRY_STORE_AFTER = timedelta(seconds=5)
 _STEPS_IN_A_ROUND = 1
@@ -83,6 +83,7 @@ class RunningTurns:
         self._beginning_count = 0  # turns whose context is being prepared
         self._lively_until = 0.0  # monotonic, in seconds: some time after a turn began or ended
         self._burst_began = 0.0  # monotonic
+        self._step_began = 0.0  # monotonic: the last step of background work
         self._paused: set[str] = set()
         self._waited_for: dict[str, asyncio.Task[None]] = {}
 
@@ -170,14 +171,18 @@ class RunningTurns:
         if is_in_event_loop():
             return
         began = now = time.monotonic()
-        while (lively := now < self._lively_until) or self.by_session or self._beginning_count or self.is_answering():
+        while (lively := now < self._lively_until) or self._is_busy():
             longest = _MAX_LIVELY_WAIT_SECONDS if lively else _MAX_STEP_WAIT_SECONDS
             if is_urgent and self.is_long_burst():
-                longest = min(longest, _MAX_BURST_WAIT_SECONDS)
+                longest = min(longest, _WAIT_FOR_WORK * (began - self._step_began)) if self._is_busy() else 0.0
             if now - began >= longest:
-                return
+                break
             time.sleep(_POLL_SECONDS)
             now = time.monotonic()
+        self._step_began = now
+
+    def _is_busy(self) -> bool:
+        return bool(self.by_session or self._beginning_count or self.is_answering())
 
     def _long(self) -> set[str]:
         """Return sessions whose running turn exceeded an earlier wait."""

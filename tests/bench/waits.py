@@ -75,7 +75,7 @@ async def _hold(home: Path, context: int) -> tuple[list[float], int]:
             await it.app.runtime.wait_until_idle()
             began = time.perf_counter()
             await it.say(f"walk {number}: {LONG_MESSAGE * (12 if long else 1)}")
-            await it.wait_idle()
+            await it.wait_answered()
             waited.append(time.perf_counter() - began)
         made = len(checkpoints_in(it)) + len(checkpoints_in(it, "absorbed"))
     return waited, made

@@ -13,7 +13,10 @@ import pytest
 
 from assistant.core.checkpoints import Checkpoint
 from assistant.core.erasure import ErasureRequest
+from sleep.compaction import extractive, key_facts, validate
+from sleep.compaction.message_cache import FOUND_IN_MESSAGES
 from tests.support.compaction_app import (
+    LARGE_CONTEXT,
     LONG_MESSAGE,
     SUMMARY_ANSWER,
     app_with_long_messages,
@@ -205,3 +208,37 @@ async def test_what_follows_the_turns_of_a_burst_is_done_once_and_after_the_last
             (run,) = runs()
         await settle(it)
         assert run.done() and not runs()
+
+
+async def test_a_burst_is_answered_with_what_can_be_sent_until_its_summary_has_been_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by = summary_writer()
+    async with app_with_long_messages(tmp_path, 12, by=by, **SMALL) as it:
+        await settle(it)
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        with monkeypatch.context() as patch:
+            # What follows a turn waits for a pause, which does not come.
+            patch.setattr(loop, "time", lambda: now)
+            while context_pressure(it) < it.app.contexts.meter.context_settings.emergency_threshold:
+                await it.say(LONG_MESSAGE)
+                await it.wait_answered()
+            await it.say("And now?")
+            await it.wait_answered()
+            assert not checkpoints_in(it) and not by.requests
+        await settle(it)
+        await it.say("And then?")
+        await it.wait_answered()
+        assert {(one.tier, one.trigger) for one in checkpoints_in(it)} == {("full", "emergency")}
+
+
+async def test_what_a_summary_asks_about_a_message_is_found_out_after_it_was_answered(tmp_path: Path) -> None:
+    FOUND_IN_MESSAGES.clear()
+    async with app_with_long_messages(tmp_path, 0, **LARGE_CONTEXT) as it:
+        await it.say(PASTED)
+        await it.wait_answered()
+        await settle(it)
+        assert key_facts._stated_in.is_known(PASTED[: key_facts._LOOKED_AT])
+        assert validate._values_to_keep.is_known(PASTED, True)
+        assert extractive._sentences_of_text.is_known(PASTED[: extractive._LOOKED_AT], "user")

@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from assistant.core.messages import Message
+from assistant.core.records import ContextView
 from sleep.compaction.extractive import summarise_without_model
-from sleep.compaction.key_facts import collect_key_facts
+from sleep.compaction.key_facts import _stated_in, collect_key_facts
 from sleep.compaction.message_cache import FOUND_IN_MESSAGES, MessageCache
-from sleep.compaction.prepared_messages import prepare_message
+from sleep.compaction.prepared_messages import PreparedMessages, prepare_message
 from sleep.compaction.validate import restore_missing_values
 from sleep.rules.sentence_cache import forget_sentences
 from tests.support.month_texts import month_texts
@@ -100,3 +101,23 @@ def test_what_was_not_asked_for_longest_leaves_first_and_a_very_long_text_is_not
     for text in (*"abcadea", "xx", "xx", "b"):
         first_character(text * 200)
     assert read == ["a", "b", "c", "d", "e", "x", "x", "b"]
+
+
+def test_each_message_of_a_session_is_prepared_once_and_again_when_its_view_was_changed() -> None:
+    prepared = PreparedMessages()
+    rows = alternating_messages(*(f"Walk {n} went over the hill." for n in range(6)))
+    view = ContextView("main", 1, "owner", 0, rows[:4], 100, 0, 0)
+    assert prepared.take_new(view) == (), "a summary of so little takes no time"
+    view = replace(view, tokens=50_000)
+    assert prepared.take_new(view) == rows[:4]
+    assert prepared.take_new(view) == ()
+    assert prepared.take_new(replace(view, messages=rows)) == rows[4:]
+    assert prepared.take_new(replace(view, messages=rows[2:], prefix_rev=1)) == rows[2:]
+    assert prepared.take_new(replace(view, session="other")) == rows[:4]
+
+
+def test_preparation_ends_where_it_is_not_wanted_any_more() -> None:
+    rows = alternating_messages("My sister Ines lives in Bergen.", "Noted.", "She likes the sea.")
+    answers = iter([True, False])
+    PreparedMessages().prepare(rows, lambda: next(answers))
+    assert [_stated_in.is_known(rows[number].content) for number in (0, 2)] == [True, False]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 
 import pytest
 
 from assistant.core.messages import Media, Message
 from assistant.core.records import IncomingMessage, LogLocation
-from assistant.search.dtypes import Floats
 from assistant.search.query import SearchLimits
 from assistant.wire.search import open_history
 from tests.bench.prose import Prose
@@ -83,25 +82,6 @@ def test_a_search_answers_without_what_takes_much_longer_than_a_second_to_index(
     assert finder.index_next_batch() == 1
     assert history.search("flies", OWNER)[0].message_id == second
     history.close()
-
-
-def test_a_search_does_not_wait_while_the_background_embeds(room: SearchHome) -> None:
-    (old,) = room.say("The zeppelin flies north.")
-    assert room.search_ids("zeppelin") == [old]
-    before = NOW + timedelta(seconds=90)
-    room.say("The balloon is in the barn.")
-    embedded = room.finder._opened().index._embedded_units
-    embed, found = embedded._embed, list[list[int]]()
-
-    def search_and_embed(texts: Sequence[str]) -> Floats:
-        searching = Thread(target=lambda: found.append(room.search_ids("zeppelin", before=before)), daemon=True)
-        searching.start()
-        searching.join(60)
-        return embed(texts)
-
-    embedded._embed = search_and_embed
-    assert room.finder.index_next_batch() == 1
-    assert found == [[old]]
 
 
 def test_few_messages_are_indexed_at_once_beside_turns(room: SearchHome) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, timedelta
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from assistant.core.records import ContextView
 from assistant.mem0.embedders import WordLlamaEmbedder
 from assistant.mem0.vectors import Vectors
 from assistant.runtime.recall import HistoryRecall, MemoryRecall
+from assistant.search.dtypes import Floats
 from assistant.search.embedding_cache import EmbeddingCache
 from tests.support.search_home import NOW, OWNER, SearchHome, add_chatter
 from tests.unit.test_memory_search import JournalAndMemories
@@ -70,3 +73,24 @@ def test_vectors_are_those_of_the_embedder_and_few_are_kept() -> None:
     cache.embed([f"text {number}" for number in range(200)])
     cache.embed(["a"])
     assert calls[-1] == ["a"] and len(cache._vectors) == 128
+
+
+def test_a_search_does_not_wait_while_the_background_embeds(tmp_path: Path) -> None:
+    room = SearchHome(tmp_path / "home")
+    (old,) = room.say("The zeppelin flies north.")
+    assert room.search_ids("zeppelin") == [old]
+    before = NOW + timedelta(seconds=90)
+    room.say("The balloon is in the barn.")
+    embedded = room.finder._opened().index._embedded_units
+    embed, found = embedded._embed, list[list[int]]()
+
+    def search_and_embed(texts: Sequence[str]) -> Floats:
+        searching = Thread(target=lambda: found.append(room.search_ids("zeppelin", before=before)), daemon=True)
+        searching.start()
+        searching.join(60)
+        return embed(texts)
+
+    embedded._embed = search_and_embed
+    assert room.finder.index_next_batch() == 1
+    assert found == [[old]]
+    room.close()

@@ -128,3 +128,46 @@ def test_a_step_of_background_work_is_held_up_for_a_moment_by_a_turn_or_a_reques
         assert looked
     finally:
         app.close()
+
+
+def test_background_work_has_a_fifth_of_a_burst_that_does_not_end_and_less_where_nobody_needs_it_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = build_app(load_settings(None, {"ASSISTANT_HOME": str(tmp_path)}), lambda: datetime.now(UTC))
+    try:
+        running, now = app.running_turns, 1_000.0
+
+        def pass_time(seconds: float) -> None:
+            nonlocal now
+            # A turn ends every tenth of a second, and the next one begins at once.
+            turns, now = int(now * 10), now + seconds
+            if int(now * 10) > turns:
+                running.end("main")
+                running.by_session["main"] = cast(RunningTurn, None)
+
+        def work(seconds: float, *, is_urgent: bool) -> float:
+            """The share of the time that background work gets."""
+            began, worked = now, 0.0
+            while now - began < seconds:
+                running.let_turns_pass(is_urgent=is_urgent)
+                pass_time(0.01)
+                worked += 0.01
+            return worked / (now - began)
+
+        monkeypatch.setattr(time, "monotonic", lambda: now)
+        monkeypatch.setattr(time, "sleep", pass_time)
+        running.by_session["main"] = cast(RunningTurn, None)
+        pass_time(0.1)
+        assert not running.is_long_burst() and work(2, is_urgent=True) < 0.05
+        pass_time(1)
+        assert not running.is_long_burst(), "there was a pause"
+        work(4, is_urgent=True)
+        assert running.is_long_burst()
+        assert 0.1 < work(10, is_urgent=True) < 0.25
+        assert work(10, is_urgent=False) < 0.05
+        running.by_session.clear()
+        before = now
+        running.let_turns_pass()
+        assert now == before, "between two turns there is nobody to wait for"
+    finally:
+        app.close()
