@@ -40,7 +40,7 @@ LEAST_SHARES = {
     "busy_weeks.jsonl": 0.95,
     "late_changes.jsonl": 0.9,
     "known_events.jsonl": 1.0,
-    "close_siblings.jsonl": 0.95,
+    "close_siblings.jsonl": 0.9,
     "long_voices.jsonl": 0.9,
 }
 # Every so many lines, of each table some ten: each has a home and an app of its own, which cost 80 ms of CPU.

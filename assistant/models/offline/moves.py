@@ -243,8 +243,8 @@ def _shift(item: ListedItem, text: str, times: FoundTimes, now: datetime) -> Pla
         return (yield from _set(item, at, bool(before.minutes or before.part), ""))
     times = _with_own_hour(item, times)
     resolved = resolve_times(times, now, item.due)
-    if resolved is None and item.kind == "todo" and (day := _last_day_or_today(times, now)):
-        return (yield from _set(item, day, has_clock=False, rule=""))  # "by the end of the week", "by today"
+    if resolved is None and item.kind == "todo" and (last := _last_day_or_today(times, now)):
+        return (yield from _set(item, last, has_clock=False, rule=""))  # "by the end of the week", "by today"
     if resolved is None:
         raise OtherAnswer
     if _is_next_week(item, times, resolved.at, now):
