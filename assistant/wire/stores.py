@@ -149,8 +149,7 @@ class Stores:
             self.calendars, self.calendar_settings = CalendarReader(home), values.calendar
             self._open_agenda_days(zone)
             self.archive = open_archive(settings)
-            workspace = settings.home.workspace
-            self.workspace, self.skills = WorkspaceFiles(workspace), Skills(workspace)
+            self.workspace, self.skills = WorkspaceFiles(settings.home.workspace), Skills(settings.home.workspace)
             self.backups = BackupFolder(home, values.backup.folder)
             self.home_guard = HomeGuard(home, (script, character))
             self.transfer = HomeTransfer(script, character, message_log, self.conversation.appender)
