@@ -218,7 +218,7 @@ async def test_a_kill_in_the_middle_costs_no_file_that_was_read(tmp_path: Path) 
 
 
 async def test_a_search_of_what_was_said_answers_where_the_index_of_files_cannot_be_made(tmp_path: Path) -> None:
-    """The disk is full, or something has its name: what was said is found all the same, and a search of files says why."""
+    """The disk is full, or something has its name: what was said is found, and a search of files says why."""
     (tmp_path / "files.db.new").mkdir()
     async with run_app(tmp_path) as it:
         await it.say("The spare key lies under the flowerpot.")

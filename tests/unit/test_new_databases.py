@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import stat
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -145,7 +146,7 @@ def _refuse(monkeypatch: pytest.MonkeyPatch, call: str, *, folders: bool) -> Non
     made: Callable[..., int] = getattr(os, call)
 
     def refused(descriptor: int, *data: bytes) -> int:
-        if os.path.isdir(f"/dev/fd/{descriptor}") == folders:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode) == folders:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return made(descriptor, *data)
 
