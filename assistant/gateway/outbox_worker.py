@@ -49,7 +49,7 @@ _PAGE = 100
 _MIN_WAIT = 0.05
 # Seconds after which a network that has not answered is considered gone.
 _SEND_TIMEOUT = 120.0
-# Seconds for a cancelled send to clean up.
+# Seconds at a stop for a cancelled send to clean up, and for a sync.
 _CANCEL_TIMEOUT = 1.0
 # Seconds after which deliveries that nobody waits for are synced, unless a later commit did.
 _SYNC_DELAY = 0.1
@@ -90,7 +90,7 @@ class OutboxWorker:
     _task: asyncio.Task[None] | None = None
     _timer: asyncio.TimerHandle | None = None
     _sync_timer: asyncio.TimerHandle | None = None
-    _syncing: asyncio.Task[None] | None = None
+    _syncing: set[asyncio.Task[None]] = field(default_factory=set)
     # Sender task by target.
     _sending: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _pauses: dict[str, _Pause] = field(default_factory=dict)
@@ -110,8 +110,9 @@ class OutboxWorker:
         self.wake()
 
     async def stop(self, timeouts: ShutdownTimeouts, *, flush: bool) -> None:
-        """Wait for sends in progress, with `flush` also send what can be sent at once, and stop."""
-        for running in (self._timer, self._sync_timer, self._task):
+        """Wait for sends in progress, with `flush` also send what can be sent at once, and stop. Nothing of it goes on
+        afterwards, when the store may be closed."""
+        for running in (self._timer, self._task):
             if running is not None:
                 running.cancel()
         await self._finish_sending(timeouts.flush)
@@ -119,6 +120,17 @@ class OutboxWorker:
             with contextlib.suppress(StoreError):
                 await finish_within(timeouts.flush, self.flush(), f"deliveries to {self.bridge.name}")
         await self._finish_sending(0)
+        await self._finish_syncing()
+
+    async def _finish_syncing(self) -> None:
+        """Sync at once what was to be synced later. A disk that takes long is not waited for; its error is not told."""
+        if self._sync_timer is not None:
+            self._sync_timer.cancel()
+            self._start_sync()
+        if self._syncing:
+            _, unfinished = await asyncio.wait(self._syncing, timeout=_CANCEL_TIMEOUT)
+            for task in unfinished:
+                task.cancel()
 
     async def _finish_sending(self, seconds: float) -> None:
         """Give sends in progress some seconds to be confirmed, then cancel them."""
@@ -262,7 +274,9 @@ class OutboxWorker:
 
     def _start_sync(self) -> None:
         self._sync_timer = None
-        self._syncing = asyncio.create_task(self._sync(), name=f"outbox {self.bridge.name} to disk")
+        task = asyncio.create_task(self._sync(), name=f"outbox {self.bridge.name} to disk")
+        self._syncing.add(task)
+        task.add_done_callback(self._syncing.discard)
 
     async def _sync(self) -> None:
         with self._note_disk_errors():
