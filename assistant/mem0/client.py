@@ -33,8 +33,7 @@ MEMORY_DB_UNREADABLE = (
 
 def unreadable_reason(error: HomeError | StoreError) -> str:
     """Describe why memory.db cannot be used, and what to do."""
-    is_damaged = isinstance(error, CorruptStore | HomeError)
-    return MEMORY_DB_UNREADABLE if is_damaged else f"{error} The journal keeps everything."
+    return MEMORY_DB_UNREADABLE if isinstance(error, CorruptStore) else f"{error} The journal keeps everything."
 
 
 class LocalMemoryReader:

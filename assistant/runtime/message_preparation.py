@@ -11,16 +11,19 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from threading import Event
+from typing import TYPE_CHECKING
 
 from assistant.core.errors import StoreError
 from assistant.core.logger import get_logger
 from assistant.core.store_ports import Conversation
 from assistant.runtime.running_turns import RunningTurns
-from sleep.compaction.prepared_messages import PreparedMessages
+
+if TYPE_CHECKING:
+    from sleep.compaction.prepared_messages import PreparedMessages  # with its rules, which a first answer needs not
 
 log = get_logger()
-
-
+# A summary of fewer tokens takes a tenth of a second in any case.
+_LEAST_TOKENS = 6_000
 # Messages prepared before it is asked again how much they are needed: less than a second.
 _AT_ONCE = 32
 
@@ -36,7 +39,7 @@ class MessagePreparation:
         self._conversation = conversation
         self._needs_summary_soon = needs_summary_soon
         self._running = running
-        self._prepared = PreparedMessages()
+        self._prepared: PreparedMessages | None = None
         self._sessions: dict[str, None] = {}  # those that wait, in order
         self._task: asyncio.Task[None] | None = None
         self._is_stopping = Event()
@@ -71,10 +74,16 @@ class MessagePreparation:
             session = next(iter(self._sessions))
             del self._sessions[session]
             try:
-                rows = self._prepared.take_new(self._conversation.load_view(session))
+                view = self._conversation.load_view(session)
+                if view.tokens < _LEAST_TOKENS:
+                    continue
+                if self._prepared is None:
+                    self._prepared = await asyncio.to_thread(_load_rules)
+                prepared = self._prepared
+                rows = prepared.take_new(view)
                 for first in range(0, len(rows), _AT_ONCE):
                     rest = partial(self._rest, is_urgent=self._needs_summary_soon(session))
-                    await asyncio.to_thread(self._prepared.prepare, rows[first : first + _AT_ONCE], rest)
+                    await asyncio.to_thread(prepared.prepare, rows[first : first + _AT_ONCE], rest)
             except StoreError as error:
                 log.warning("messages were not prepared for a summary", session=session, error=str(error))
 
@@ -82,3 +91,9 @@ class MessagePreparation:
         if not self._is_stopping.is_set():
             self._running.let_turns_pass(is_urgent=is_urgent)
         return not self._is_stopping.is_set()
+
+
+def _load_rules() -> PreparedMessages:
+    from sleep.compaction.prepared_messages import PreparedMessages
+
+    return PreparedMessages()

@@ -106,6 +106,10 @@ class RunningTurns:
             if session not in self.backoff.sessions and session not in self._paused
         ]
 
+    def awaited_sessions(self) -> set[str]:
+        """Return sessions in which a turn runs or a message waits for one."""
+        return {*self.by_session, *self._conversation.sessions_waiting()}
+
     @contextmanager
     def pause_session(self, session: str) -> Iterator[None]:
         """Prevent turns of the session from starting within the context; messages are accepted and answered afterwards.

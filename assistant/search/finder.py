@@ -116,8 +116,16 @@ class SourceFinder:
         # No search waits for this, which takes longer than all else.
         with suppress(IndexingStopped):
             index, records = self._with_engine(lambda engine: (engine.index, self._next_records(engine.index, most)))
-            index.embed_in_advance(records, self._may_index)
+            self._embed_in_advance(index, records)
         return self._with_engine(take_in)
+
+    def _embed_in_advance(self, index: SearchIndex, records: Sequence[SourceText]) -> None:
+        try:
+            index.embed_in_advance(records, self._may_index)
+        except (StoreError, IndexingStopped):
+            raise
+        except Exception:  # which of them it is, and that it cannot be searched, is found where it is indexed
+            log.exception("texts are embedded when they are indexed")
 
     def _next_records(self, index: SearchIndex, most: int) -> list[SourceText]:
         """Return what is indexed next, at most so much as is indexed at once."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from assistant.core.errors import CorruptStore, StoreError
+from assistant.core.errors import CorruptStore, HomeError, StoreError
 from assistant.store.database import Database
 from assistant.store.files import require_plain_database, sync_directory, write_file
 from assistant.store.home.guard import check_database_pages
@@ -28,8 +28,8 @@ _PARTS = ("-wal", "-shm", "")
 
 
 def open_derived(path: Path, migrations: Migrations, now: datetime) -> Database:
-    """Open like `Database.open`, after checking every page. Raises `CorruptStore` if it is damaged (see `set_aside`),
-    `HomeError`, `NewerSchema`, `StoreError`."""
+    """Open like `Database.open`, after checking every page. Raises only `StoreError`, which those who can do without it
+    expect: `CorruptStore` if it is damaged (see `set_aside`), `NewerSchema`."""
     try:
         require_plain_database(path)
     except StoreError as error:
@@ -37,7 +37,10 @@ def open_derived(path: Path, migrations: Migrations, now: datetime) -> Database:
     # Check before migrating, which would raise arbitrary errors on a damaged database.
     if path.is_file() and path.stat().st_size and (problems := check_database_pages(path)):
         raise CorruptStore(f"{path}: {problems[0]}. It is made again.")
-    return Database.open(path, migrations, now, keep_copy=path.name == MEMORY_DB)
+    try:
+        return Database.open(path, migrations, now, keep_copy=path.name == MEMORY_DB)
+    except HomeError as error:
+        raise StoreError(str(error)) from error
 
 
 def set_aside(path: Path) -> None:

@@ -274,9 +274,7 @@ class App:
         self.base.notices.send_to_session(MAIN_SESSION, notice)
 
     def _after_turn(self, session: str) -> None:
-        ledger = self.stores.ledger
-        if ledger.has_reserved_ahead(session) and session not in self.running_turns.waiting_sessions():
-            ledger.release_ahead(session)
+        self.stores.ledger.ahead.keep_only(self.running_turns.awaited_sessions)
         self.background_compaction.after_turn(session)
 
     def _offer_skills(self) -> None:
@@ -309,6 +307,8 @@ class App:
         self.networks.check_due(self.dispatcher)
         self._offer_skills()
         self.running_turns.wake.set()
+        # A message that waited may have been withdrawn.
+        self.stores.ledger.ahead.keep_only(self.running_turns.awaited_sessions)
         self.agenda_scheduler.check_due()
         self.calendars.check_due()
         self.approvals.check_due()

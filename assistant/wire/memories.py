@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from assistant.core.errors import CorruptStore, HomeError, NewerSchema, StoreError
+from assistant.core.errors import CorruptStore, NewerSchema, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.memories import MemoryStorageInfo
 from assistant.mem0.client import (
@@ -53,7 +53,7 @@ def memory_store_settings(settings: Settings) -> MemoryStoreSettings:
 
 def open_memory_db(settings: MemoryStoreSettings, now: datetime, *, reading: bool = False) -> Database:
     """Open memory.db of the data folder, created and migrated as needed; a damaged one is set aside and replaced.
-    `reading` opens an existing one. Raises `HomeError`, `NewerSchema`, `StoreError`."""
+    `reading` opens an existing one. Raises `NewerSchema`, `StoreError`."""
     path = settings.home / MEMORY_DB
     if reading:
         return Database.open_reader(path)
@@ -105,7 +105,7 @@ def open_memories(settings: Settings, stack: ExitStack, now: datetime, ledger: L
             stack.callback(db.close)
         except NewerSchema:
             raise
-        except (HomeError, StoreError) as error:
+        except StoreError as error:
             # Status, `memory rebuild` and the sleep report show it to people.
             fault = MEMORY_DB_UNREADABLE if (settings.home.path / "memory.db").is_dir() else unreadable_reason(error)
             if not reading:

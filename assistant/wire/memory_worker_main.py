@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from zoneinfo import ZoneInfo
 
 from assistant.core.errors import AssistantError, CorruptStore, HomeError, MemoryUnavailable
-from assistant.mem0.client import MEMORY_DB_UNREADABLE
+from assistant.mem0.client import MEMORY_DB_UNREADABLE, unreadable_reason
 from assistant.mem0.codec import EmbedderSettings
 from assistant.mem0.embedders import open_embedder
 from assistant.mem0.remote_embedders import EmbeddingMeter
@@ -60,11 +60,11 @@ def _keep_at_home(home: Path, with_fastembed: bool) -> None:
 
 def _serve(told: Mapping[str, Any], home: Path, answers: BinaryIO) -> None:
     seconds = float(told["seconds"]) / 2
-    embedder = EmbedderSettings(**told["embedder"])
+    embedder, path = EmbedderSettings(**told["embedder"]), home / "memory.db"
     try:
-        db = Database.open(home / "memory.db", memory_migrations, datetime.now(UTC))
+        db = Database.open(path, memory_migrations, datetime.now(UTC))
     except (CorruptStore, HomeError) as error:
-        raise MemoryUnavailable(MEMORY_DB_UNREADABLE) from error
+        raise MemoryUnavailable(MEMORY_DB_UNREADABLE if path.is_dir() else unreadable_reason(error)) from error
     try:
         store = MemoryVectors(db)
         # The former embedder answers while memories are embedded again.

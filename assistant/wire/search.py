@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from assistant.core.errors import CorruptStore, HomeError, IndexDamaged, NewerSchema, OlderSchema, StoreError
+from assistant.core.errors import CorruptStore, IndexDamaged, NewerSchema, OlderSchema, StoreError
 from assistant.core.logger import get_logger
 from assistant.search.finder import SourceFinder
 from assistant.search.index_values import IndexStore, TextSource
@@ -141,7 +141,7 @@ class _IndexFile:
             self.close()
         except CorruptStore as error:
             raise IndexDamaged(str(error)) from error
-        except (HomeError, NewerSchema) as error:
+        except NewerSchema as error:
             # Derived data may be missing; the assistant answers without it.
             raise StoreError(str(error)) from error
         return SqliteIndexStore(self._db, self._collection, made_by, reading=self._reading)

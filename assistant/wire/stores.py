@@ -143,7 +143,7 @@ class Stores:
                 classify_request=classify_request,
                 undo_kept=values.compaction.undo_kept,
             )
-            self.conversation.inbox.reserve_ahead = self.ledger.reserve_ahead
+            self.conversation.inbox.reserve_ahead = self.ledger.ahead.reserve
             self._open_script(script, message_log)
             self._open_character(home, character, values.memory.file_max_tokens)
             self.calendars, self.calendar_settings = CalendarReader(home), values.calendar
@@ -165,12 +165,12 @@ class Stores:
                 self.archive,
                 (self.file_search.index, self.file_finder),
             )
-            self.remarks = found.remarks
+            self.remarks, self._is_reading = found.remarks, reading
             self.inventory = StoreRecorder(home, (script, character), found)
             if not reading:
+                self.ledger.ahead.release_after_crash()
                 with inventory_errors_logged():
                     self.inventory.record_opened(now)
-            self._is_reading = reading
             self._opened = stack.pop_all()
 
     def _open_script(self, script: Database, message_log: MessageLog) -> None:
@@ -219,6 +219,7 @@ class Stores:
         """Record what the stores hold, then close them. A record that fails is logged: the next start checks all the
         same."""
         if not self._is_reading:
+            self.ledger.ahead.release_all()
             with inventory_errors_logged():
                 self.inventory.record_closing(utc_now())
         self._opened.close()

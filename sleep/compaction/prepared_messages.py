@@ -16,8 +16,6 @@ from sleep.compaction.key_facts import prepare_key_facts
 from sleep.compaction.validate import prepare_values
 from sleep.rules.sentence_cache import forget_sentences
 
-# A summary of fewer tokens takes a tenth of a second in any case.
-_LEAST_TOKENS = 6_000
 _SESSIONS_KEPT = 64
 
 
@@ -35,9 +33,7 @@ class PreparedMessages:
         self._until: OrderedDict[str, tuple[int, int]] = OrderedDict()  # by session, `prefix_rev` and the last id
 
     def take_new(self, view: ContextView) -> tuple[Message, ...]:
-        """Return the messages to prepare, which are not returned again; none in a small view."""
-        if view.tokens < _LEAST_TOKENS:
-            return ()
+        """Return the messages to prepare, which are not returned again."""
         prefix_rev, until = self._until.pop(view.session, (view.prefix_rev, 0))
         if prefix_rev != view.prefix_rev:
             # Messages may have been changed, or be there again. Those that are known take no time.

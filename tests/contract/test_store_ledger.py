@@ -19,6 +19,7 @@ from assistant.settings.sections import BudgetSettings
 from assistant.spending.notices import render_notice
 from assistant.store.database import Database
 from assistant.store.schema.migrations import script_migrations
+from assistant.store.script import reserved_ahead
 from assistant.store.script.ledger import Ledger
 from tests.support.store_home import NOW, memory_backed_directory
 
@@ -191,7 +192,7 @@ def test_i9_the_worst_case_never_passes_a_cap(steps: list[tuple[bool, float, flo
 
 def accepted(db: Database, ledger: Ledger, characters: int = 40, now: datetime = NOW) -> None:
     with db.write():
-        ledger.reserve_ahead("main", characters, now)
+        ledger.ahead.reserve("main", characters, now)
 
 
 def answered(ledger: Ledger, usd: float | None = 1.0, tokens: int = 10_000, now: datetime = NOW) -> None:
@@ -256,8 +257,8 @@ def test_what_no_call_follows_is_counted_no_longer(db: Database) -> None:
     before = counted(db)
     accepted(db, ledger)
     accepted(db, ledger)
-    ledger.release_ahead("main")
-    ledger.release_ahead("main")
+    ledger.ahead.release("main")
+    ledger.ahead.release("main")
     assert counted(db) == before
 
 
@@ -266,8 +267,62 @@ def test_a_message_that_is_not_stored_reserves_nothing(db: Database) -> None:
     answered(ledger)
     before = counted(db)
     with pytest.raises(RuntimeError), db.write():
-        ledger.reserve_ahead("main", 40, NOW)
+        ledger.ahead.reserve("main", 40, NOW)
         raise RuntimeError
     assert counted(db) == before
     accepted(db, ledger)
     assert db.value("SELECT count(*) FROM usage WHERE state = 'reserved'") == 1
+
+
+def test_the_end_of_a_process_counts_what_no_call_followed_no_longer(db: Database) -> None:
+    ledger = Ledger(db, budget(), OSLO, render_notice)
+    answered(ledger)
+    before = counted(db)
+    accepted(db, ledger)
+    ledger.ahead.keep_only(lambda: ["main"])
+    assert counted(db) != before
+    ledger.ahead.release_all()
+    assert counted(db) == before
+
+
+def test_a_session_in_which_nothing_waits_has_nothing_reserved(db: Database) -> None:
+    ledger = Ledger(db, budget(), OSLO, render_notice)
+    answered(ledger)
+    before = counted(db)
+    accepted(db, ledger)
+    ledger.ahead.keep_only(lambda: ["peer:telegram:ada"])
+    assert counted(db) == before and ledger.ahead.find("main") is None
+
+
+def test_a_start_after_a_kill_counts_no_longer_what_no_call_followed_and_all_that_may_have_been_billed(
+    db: Database,
+) -> None:
+    ledger = Ledger(db, budget(), OSLO, render_notice)
+    answered(ledger)
+    ledger.reserve(call(0.7, 300, session="main", turn="cut off"), NOW)
+    before = counted(db)
+    accepted(db, ledger)
+    accepted(db, ledger, 80, NOW + timedelta(1))
+    assert counted(db) != before
+    restarted = Ledger(db, budget(), OSLO, render_notice)
+    for _ in range(2):
+        restarted.ahead.release_after_crash()
+        assert counted(db) == before
+    assert restarted.budget_status(NOW).day.calls == 2
+    answered(restarted)
+    assert restarted.budget_status(NOW).day.calls == 3
+
+
+def test_a_start_after_a_power_cut_counts_what_was_reserved_ahead(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row of the call that replaced it may have been on no disk."""
+    ledger = Ledger(db, budget(), OSLO, render_notice)
+    answered(ledger)
+    accepted(db, ledger)
+    before = counted(db)
+    for boot in ("another", ""):
+        (tmp_path / "boot_id").write_text(boot, encoding="utf-8")
+        monkeypatch.setattr(reserved_ahead, "BOOT_ID_FILE", tmp_path / "boot_id")
+        Ledger(db, budget(), OSLO, render_notice).ahead.release_after_crash()
+        assert counted(db) == before

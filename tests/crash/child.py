@@ -29,11 +29,12 @@ from typing import Any
 
 from assistant.core.errors import AssistantError
 from assistant.core.text import _LazyPattern
+from assistant.store.script import reserved_ahead
 from assistant.wire.app import build_app
 from assistant.wire.search import builtin_embedder
 from sleep.rules.classifier import find_signs
 from sleep.rules.pattern_files import _CountedPattern
-from tests.crash.homes import picture_of
+from tests.crash.homes import boot_of, picture_of
 from tests.crash.scenario import Scenario
 from tests.crash.scenarios import find
 from tests.crash.witness import effect_log_path
@@ -59,6 +60,8 @@ BUG = 70
 def step(name: str, home: Path, what: str) -> int:
     """Do one step; the exit code. An error meant for people is one line on standard error."""
     scenario = find(name)
+    if boot_of(home).exists():
+        reserved_ahead.BOOT_ID_FILE = boot_of(home)
     try:
         match what:
             case "prepare":

@@ -19,7 +19,7 @@ from assistant.settings.home import Home
 from tests.crash import homes, strace
 from tests.crash.child import BUG, EXPECTED_FAILURE
 from tests.crash.equivalence import PointClass, classes_of, first_of_each, keys_of_points
-from tests.crash.homes import last_lines, moved, output_of, picture_of, trace_of
+from tests.crash.homes import boot_of, last_lines, moved, output_of, picture_of, trace_of
 from tests.crash.points import Point, RecordedCalls, all_points
 from tests.crash.replay import Replay, left_by_kill, left_by_torn_write
 from tests.crash.scenario import Faults, Scenario, Snapshot
@@ -173,6 +173,8 @@ class Driver:
         if until is not None:
             leaves = {"kill": left_by_kill, "torn": left_by_torn_write}.get(point.how)
             unbroken.replay.leave(home, until, leaves or (lambda disk, _: disk.left(point.number)))
+            if point.how == "power":
+                boot_of(home).write_text(str(point), encoding="utf-8")
             return Faults(kills=1), []
         paths = unbroken.paths(home, point)
         injection = Injection(point.name, point.number, point.how if point.fails else "", point.times)

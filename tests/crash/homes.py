@@ -27,6 +27,11 @@ def picture_of(home: Path) -> Path:
     return home.with_name(f"{home.name}.picture.json")
 
 
+def boot_of(home: Path) -> Path:
+    """What names the machine's boot, once the power went."""
+    return home.with_name(f"{home.name}.boot")
+
+
 def scratch() -> Path:
     """A directory for homes, in memory where that is possible: a killed process loses nothing of what it wrote there
     either, and a power cut is played on a model of a disk; but nobody waits for a disk."""
@@ -46,7 +51,7 @@ def copy(home: Path, target: Path) -> None:
 
 def remove(home: Path) -> None:
     shutil.rmtree(home, ignore_errors=True)
-    for beside in (effect_log_path(home), picture_of(home), output_of(home), trace_of(home)):
+    for beside in (effect_log_path(home), picture_of(home), output_of(home), trace_of(home), boot_of(home)):
         beside.unlink(missing_ok=True)
 
 

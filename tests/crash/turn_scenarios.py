@@ -11,7 +11,9 @@ from assistant.core.model_api import ModelRequest
 from assistant.core.sessions import peer_session_key
 from tests.crash import comparison
 from tests.crash.comparison import CUT_ELSEWHERE, DIFFER, SENT_ONCE, look
-from tests.crash.scenario import AllowedDifference, Scenario
+from tests.crash.pictures import rows
+from tests.crash.scenario import AllowedDifference, Scenario, Snapshot
+from tests.crash.witness import EffectLog
 from tests.crash.world import AppRun, CrashEnvironment, live, message, tail
 from tests.support.scripted import ScriptStep
 
@@ -63,7 +65,13 @@ def _scenario(
         if earlier is not None:
             live(home, earlier)
 
-    return Scenario(name, about, prepare, lambda home: live(home, world), look, differ)
+    return Scenario(name, about, prepare, lambda home: live(home, world), _look, differ)
+
+
+def _look(home: Path) -> Snapshot:
+    """As `look`, and that each call that was made counts, whatever became of the row that was reserved for it."""
+    made, counted = len(EffectLog(home).recorded("asked")), rows(home / "script.db", "SELECT count(*) FROM usage")[0][0]
+    return {**look(home), "calls that do not count": max(0, made - counted)}
 
 
 LIVED = CrashEnvironment(_EARLIER, _plain)

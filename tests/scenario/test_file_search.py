@@ -215,3 +215,18 @@ async def test_a_kill_in_the_middle_costs_no_file_that_was_read(tmp_path: Path) 
     async with run_app(tmp_path) as it:
         assert (await it.app.file_indexer.update()).read == 40 - done
         assert it.app.stores.file_search.index.counts().files == 40
+
+
+async def test_a_search_of_what_was_said_answers_where_the_index_of_files_cannot_be_made(tmp_path: Path) -> None:
+    """The disk is full, or something has its name: what was said is found, and a search of files says why."""
+    (tmp_path / "files.db.new").mkdir()
+    async with run_app(tmp_path) as it:
+        await it.say("The spare key lies under the flowerpot.")
+        await it.wait_idle()
+        found = await ask(it, ToolCall("h", "search_history", {"query": "spare key"}))
+        assert "under the flowerpot" in found
+        refused = await ask(it, search("spare key"))
+        assert "files cannot be searched now: " in refused and "cannot be created" in refused
+        assert "\n" not in refused
+        (tmp_path / "files.db.new").rmdir()
+        assert "No file has" in await ask(it, search("spare key"))

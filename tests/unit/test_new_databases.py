@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
+import stat
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -10,8 +14,9 @@ import pytest
 import sqlite_utils
 from sqlite_utils import Migrations
 
-from assistant.core.errors import HomeError
+from assistant.core.errors import HomeError, StoreError
 from assistant.store.database import Database
+from assistant.store.derived import open_derived
 from assistant.store.schema import migrations as schema
 from assistant.store.schema.library import migration_names
 from tests.support import new_databases
@@ -134,6 +139,41 @@ def test_one_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path) -
     with pytest.raises(HomeError, match=r"cannot be created: .*\. Nothing was changed; move .*script\.db\.new away\.$"):
         Database.open(path, schema.script_migrations, NOW)
     assert not path.exists()
+
+
+def _refuse(monkeypatch: pytest.MonkeyPatch, call: str, *, folders: bool) -> None:
+    """From now on the disk refuses this call, on folders or on files."""
+    made: Callable[..., int] = getattr(os, call)
+
+    def refused(descriptor: int, *data: bytes) -> int:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode) == folders:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return made(descriptor, *data)
+
+    monkeypatch.setattr(os, call, refused)
+
+
+STEPS = [("write", False), ("fsync", False), ("fsync", True)]
+
+
+@pytest.mark.parametrize(("call", "folders"), STEPS, ids=["writing", "syncing the file", "syncing its name"])
+@pytest.mark.parametrize("migrations", SETS, ids=lambda migrations: migrations.name)
+def test_a_disk_that_refuses_a_step_of_making_one_is_told_and_leaves_nothing(
+    migrations: Migrations, call: str, folders: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those who can do without a derived one expect `StoreError`; without the others nothing starts."""
+    path = tmp_path / f"{migrations.name}.db"
+    is_derived = migrations not in (schema.script_migrations, schema.character_migrations)
+    opened = open_derived if is_derived else Database.open
+    with monkeypatch.context() as disk:
+        _refuse(disk, call, folders=folders)
+        with pytest.raises(
+            StoreError if is_derived else HomeError, match=r"cannot be created: .*\. Nothing was changed\.$"
+        ):
+            opened(path, migrations, NOW)
+    assert list(tmp_path.iterdir()) == []
+    with closing(opened(path, migrations, NOW)) as database:
+        assert database.applied_migrations() == migration_names(migrations)
 
 
 def test_a_link_to_what_is_not_there_is_named_with_what_to_do(tmp_path: Path) -> None:

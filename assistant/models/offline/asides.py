@@ -64,7 +64,8 @@ _NOT_THAT = lazy_regex(
 )
 _ONLY = lazy_regex(
     r"^(?:(?:so|then|dann|also|alors|pues|just|only|nur|bloss|juste|seulement|rien que|solo|solamente|presque|nearly"
-    r"|almost|fast|casi|maybe|vielleicht|peut-etre)\b[ ,]*)+(?:(?:of|de la|de l'|d'|de|du|des|la|les)(?:\b|(?<=')) ?)?(?=\w)"
+    r"|almost|fast|casi|maybe|vielleicht|peut-etre)\b[ ,]*)+"
+    r"(?:(?:of|de la|de l'|d'|de|du|des|la|les)(?:\b|(?<=')) ?)?(?=\w)"
 )
 _ALL_OF_THEM = lazy_regex(
     r"(?:and |und |et |y )?(?:(?:put |mets |mettre )?(?:both|all|all of (?:them|it)|the lot|beide[sn]?"

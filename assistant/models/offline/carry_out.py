@@ -20,7 +20,6 @@ from assistant.models.offline.agenda_answers import ask, look_up
 from assistant.models.offline.asides import without_what_stays
 from assistant.models.offline.changes import complete, drop
 from assistant.models.offline.cues import fold, read_cues, says, says_any
-from assistant.models.offline.events import remind_before_event
 from assistant.models.offline.exchanges import exchange, pair_to_exchange
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
@@ -35,6 +34,7 @@ from assistant.models.offline.order_signs import (
     STRONG_CUES,
     SURE,
     TOLD,
+    asks_for_reminder,
     commands,
     may_be_meant,
     may_be_request,
@@ -155,8 +155,11 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
         if not changed_right_before(context):
             raise OtherAnswer  # what was told is put right
         return (yield from do_to_other(number, (yield from read_items(context)), context))
-    if not corrects and (answer := (yield from remind_before_event(text, context))) is not None:
-        return answer
+    if not corrects and asks_for_reminder(text):
+        from assistant.models.offline.events import remind_before_event
+
+        if (answer := (yield from remind_before_event(text, context))) is not None:
+            return answer
     # "No, on Thursday" is about what was just said, and about nothing before it.
     if corrects and not content_words(text) and not brings_back(text, (), context):
         context = replace(context, earlier=[call for call in context.earlier if call.is_latest])

@@ -4,6 +4,7 @@ making one; a crash leaves nothing of it, or all."""
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -26,6 +27,9 @@ def create_database(path: Path, migrations: Migrations, now: datetime) -> None:
     try:
         replace_file(path, new_database(migrations, now, FIRST_MARK))
     except OSError as error:
+        # It may be in place, where only its name could not be made durable.
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
         # What a start puts beside it first, where something else has that name.
         in_the_way = f"; move {error.filename} away" if error.filename and os.path.lexists(error.filename) else ""
         raise HomeError(f"{path} cannot be created: {error.strerror}. Nothing was changed{in_the_way}.") from error

@@ -241,6 +241,14 @@ def add_dated_texts(db: MigratedDatabase) -> None:
     )
 
 
+@script_migrations(name="0028_reserved_ahead")
+def mark_what_is_reserved_ahead(db: MigratedDatabase) -> None:
+    """Mark what is reserved before its call is known: where no call followed, the next start deletes it."""
+    # The boot of the machine in which it was reserved, '' if unknown; NULL for a call.
+    db.execute("ALTER TABLE usage ADD COLUMN boot TEXT")
+    db.execute("CREATE INDEX usage_boot ON usage (boot) WHERE boot IS NOT NULL")
+
+
 character_migrations = Migrations("character")
 
 

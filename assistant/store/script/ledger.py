@@ -2,7 +2,7 @@
 shares of guests and rooms (I10).
 
 - A reservation counts as soon as it is written, so that concurrent or interrupted calls cannot exceed a cap together.
-  It is on the disk before its call: by its own commit, or by the one that accepted the message (`reserve_ahead`).
+  It is on the disk before its call: by its own commit, or by the one that accepted the message (`reserved_ahead`).
 - Daily and monthly sums (in the configured zone) are stored as rows: in total, per role other than the owner, and for
   background work, so caps are checked without summing. Settling changes the sums of the period of the reservation.
   Where the clock jumps, they are carried over (`spending_periods`).
@@ -13,7 +13,6 @@ shares of guests and rooms (I10).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -33,7 +32,7 @@ from assistant.core.budget import (
     forecast_spend,
     format_usd,
 )
-from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked, StoreError
+from assistant.core.errors import BudgetExceeded, RepeatedRequestBlocked
 from assistant.core.messages import Usage
 from assistant.core.model_api import BACKGROUND_PURPOSES, ModelCall, PromptPart, Reservation, SpendTotals, UsageKey
 from assistant.core.notices import Notice
@@ -43,7 +42,7 @@ from assistant.settings.sections import BudgetSettings
 from assistant.store.database import Database
 from assistant.store.rows import class_row, parse_time
 from assistant.store.script.notices import StoredNotices
-from assistant.store.script.reserved_ahead import ReservedAhead, expect_next_call, worst_case
+from assistant.store.script.reserved_ahead import AheadReservations, worst_case
 from assistant.store.script.spending_periods import find_periods
 from assistant.store.script.usage import RepeatedCalls, spent_by
 from assistant.store.script.usage_parts import CarriedTokens, carried_tokens, dump_parts
@@ -90,9 +89,7 @@ class Ledger:
         self._repeats = RepeatedCalls(db)
         # Marks of refused calls that may be there, set by this process or an earlier one.
         self._refusals = {_refused_name(kind, f"*_{unit}:*") for kind in _REFUSALS for unit in ("usd", "tokens")}
-        # By session: the last call of a conversation in this process, and what is reserved for its next one.
-        self._last_calls: dict[str, ModelCall] = {}
-        self._ahead: dict[str, ReservedAhead] = {}
+        self.ahead = AheadReservations(db, zone, self._insert, self._add)
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
@@ -105,56 +102,30 @@ class Ledger:
             previous = self.budget
             self.reload_budget()
             if self.budget == previous:
-                self.release_ahead(call.session or "")
+                self.ahead.release(call.session or "")
                 self._notify_refused(error, call, now)
                 raise
         return self.reserve(call, now)
 
     def _reserve(self, call: ModelCall, now: datetime) -> Reservation:
         session = call.session if call.purpose == "chat" and call.session else ""
-        ahead = self._ahead.get(session)
+        ahead = self.ahead.find(session)
         # What was reserved ahead is on the disk, and counts until this commit is there as well.
         covered = ahead is not None and ahead.covers(call, find_periods(now, self._zone))
         with self._db.write(durable=not covered):
             if call.fingerprint:
                 self._repeats.count_call(call.fingerprint, call.purpose, self.budget.runaway_calls, now)
             if ahead is not None:
-                self._delete_ahead(ahead)
+                self.ahead.delete(ahead)
             row_id = self._insert(call, now)
             self._end_refusal(call.purpose, worst_case(call))
-        self._ahead.pop(session, None)
         if session:
-            self._last_calls[session] = call
+            self.ahead.note_call(session, call)
         return Reservation(row_id, call.usd, call.input_tokens + call.max_output, call.fingerprint)
 
-    def reserve_ahead(self, session: str, characters: int, now: datetime) -> None:
-        """Within the transaction that accepts a message of that many characters: reserve what the next call of the
-        session may cost, judging by its last one, so that `reserve` need not wait for the disk. Nothing is reserved
-        where that might pass a cap, or something is already."""
-        last = self._last_calls.get(session)
-        if last is None or session in self._ahead:
-            return
-        call = expect_next_call(last, characters)
-        with suppress(BudgetExceeded):
-            ahead = ReservedAhead(self._insert(call, now), call, find_periods(now, self._zone))
-            self._db.after_commit(lambda: self._ahead.update({session: ahead}))
-
-    def has_reserved_ahead(self, session: str) -> bool:
-        return session in self._ahead
-
-    def release_ahead(self, session: str) -> None:
-        """Count no longer what was reserved for a call that is not made; if the disk is in trouble, it counts until the
-        session's next call."""
-        ahead = self._ahead.get(session)
-        with suppress(StoreError):
-            if ahead is not None:
-                with self._db.write(durable=False):
-                    self._delete_ahead(ahead)
-                del self._ahead[session]
-
-    def _insert(self, call: ModelCall, now: datetime) -> int:
-        """Within a transaction: reserve the worst case of a call, and return the id of its row. Raises
-        `BudgetExceeded`, with nothing written."""
+    def _insert(self, call: ModelCall, now: datetime, boot: str | None = None) -> int:
+        """Within a transaction: reserve the worst case of a call, and return the id of its row. `boot`: of the machine,
+        where the call is not known yet. Raises `BudgetExceeded`, with nothing written."""
         worst = worst_case(call)
         self._check(worst, call, now)
         row_id = self._db.insert_row(
@@ -168,14 +139,10 @@ class Ledger:
             state="reserved",
             reserved_tokens=worst.tokens,
             reserved_usd=call.usd,
+            boot=boot,
         )
         self._add(find_periods(now, self._zone), call.purpose, call.session, worst)
         return row_id
-
-    def _delete_ahead(self, ahead: ReservedAhead) -> None:
-        """Within a transaction."""
-        self._db.execute("DELETE FROM usage WHERE id = ?", (ahead.id,))
-        self._add(ahead.periods, ahead.call.purpose, ahead.call.session, PeriodSpend() - worst_case(ahead.call))
 
     def settle_reservation(
         self, reservation: Reservation, usage: Usage, now: datetime, parts: Mapping[PromptPart, Usage] = _NO_PARTS

@@ -468,7 +468,7 @@ CREATE TABLE usage (
     cache_write INTEGER NOT NULL DEFAULT 0,
     usd REAL,
     settled_at TEXT
-, parts TEXT NOT NULL DEFAULT '') STRICT;
+, parts TEXT NOT NULL DEFAULT '', boot TEXT) STRICT;
 
 CREATE INDEX usage_ts ON usage (ts);
 
@@ -573,5 +573,7 @@ CREATE VIEW inbox_messages AS SELECT inbox.*, inbox_words.body FROM inbox LEFT J
 CREATE INDEX messages_not_counted ON messages (session, generation, seq) WHERE kind <> 'message' OR hidden_by IS NOT NULL;
 
 CREATE TABLE dated_texts (scope TEXT NOT NULL, made_of BLOB NOT NULL, mentions TEXT NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (scope, made_of)) STRICT, WITHOUT ROWID;
+
+CREATE INDEX usage_boot ON usage (boot) WHERE boot IS NOT NULL;
 
 INSERT INTO "sqlite_sequence" VALUES('pairings',0)
