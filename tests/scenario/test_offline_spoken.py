@@ -40,8 +40,9 @@ LEAST_SHARES = {
     "busy_weeks.jsonl": 0.95,
     "late_changes.jsonl": 0.9,
     "known_events.jsonl": 1.0,
-    "close_siblings.jsonl": 0.9,
+    "close_siblings.jsonl": 0.95,
     "long_voices.jsonl": 0.9,
+    "asides.jsonl": 0.85,
 }
 # Every so many lines, of each table some ten: each has a home and an app of its own, which cost 80 ms of CPU.
 STEPS = {
@@ -72,6 +73,7 @@ STEPS = {
     "busy_weeks.jsonl": 18,
     "late_changes.jsonl": 9,
     "known_events.jsonl": 2,
+    "asides.jsonl": 28,
     "close_siblings.jsonl": 40,
     "long_voices.jsonl": 16,
     "turns_of_phrase.jsonl": 19,

@@ -13,8 +13,9 @@ fit of the weights) and `then`:
 
 Where `then` names no store, nothing may be different from what `given` made.
 
-`python -m tests.support.utterances tests/data/utterances/unseen.jsonl.gz` plays the half that nobody builds with, and
-prints only how many were right: what was wrong must stay unknown, else the half no longer judges. So does
+`python -m tests.support.utterances tests/data/utterances/unseen.jsonl.gz` plays the table that nobody builds with, and
+prints only how many were right: what was wrong must stay unknown, else it no longer judges. It is not the other half of
+`seen.jsonl`, which is part of `developed.jsonl` now: it has the languages and kinds of the lines `d3-*` there. So does
 `unseen_imperatives.jsonl.gz`: orders against statements of the same verbs, and timers (146 of 151 when first played).
 """
 

@@ -11,6 +11,7 @@ from assistant.core.time_language import H
 from assistant.core.time_pieces import FoundTimes, are_joined, find_times
 from assistant.core.time_readers import find_length
 from assistant.core.time_resolve import resolve_times
+from assistant.models.offline.asides import counts_things, order_without_reason, settled_things
 from assistant.models.offline.chatter import without_told
 from assistant.models.offline.cues import TEA, fold, read_cues, says, says_any
 from assistant.models.offline.exceptions import BEYOND_RULES, find_exception, first_and_rule
@@ -193,6 +194,7 @@ def _reminders_in(text: str) -> list[tuple[str, str]]:
 
 
 def _reminders_without_marks(text: str) -> list[tuple[str, str]]:
+    text = order_without_reason(text)
     folded = fold(text)
     wakes = says("wake", folded)
     rings = wakes or says("alarm", folded)
@@ -341,11 +343,12 @@ def _add_to(part: ListPart, context: PlanContext) -> Plan:
         or (len(dated) > 1 and all(dated))
         or (bool(heading) and "," in text)
         or says("several", fold(text))
+        or counts_things(text)
         or "," in text
     )
     words = times.words if due else text
     words = order_subject(words) if says("set_reminder", fold(text)) and not part.is_named else words
-    things = quoted_items(text) or without_told(split_items(todo_items(words), freely=freely))
+    things = quoted_items(text) or without_told(settled_things(split_items(todo_items(words), freely=freely)))
     things = [thing for thing in things if not (due and fold(thing) in _OF_DUE)] or things
     if not all(things):
         raise OtherAnswer

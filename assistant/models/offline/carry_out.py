@@ -17,12 +17,13 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.additions import add, remind
 from assistant.models.offline.agenda_answers import ask, look_up
+from assistant.models.offline.asides import without_what_stays
 from assistant.models.offline.changes import complete, drop
-from assistant.models.offline.cues import fold, says, says_any
+from assistant.models.offline.cues import fold, read_cues, says, says_any
 from assistant.models.offline.exchanges import exchange, pair_to_exchange
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
-from assistant.models.offline.matching import ListedItem, matching, subject_words
+from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words, words_of
 from assistant.models.offline.mood import tells_without_subject
 from assistant.models.offline.moves import move, relist, spell_hours, undate
 from assistant.models.offline.order_signs import (
@@ -34,6 +35,7 @@ from assistant.models.offline.order_signs import (
     SURE,
     TOLD,
     asks_for_reminder,
+    commands,
     may_be_meant,
     may_be_request,
 )
@@ -54,6 +56,7 @@ from assistant.models.offline.plans import (
     read_items,
     refuse,
 )
+from assistant.models.offline.pointing import moves_in_part
 from assistant.models.offline.remark_forms import brings_back, is_off_for_done, points_at_there
 from assistant.models.offline.rewording import is_new_name, names_swap, rename
 from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
@@ -75,7 +78,7 @@ _SURE_PART = 0.6
 _NEW = frozenset(["add", "remind", "ask", "cannot"])
 _CHANGING = frozenset(["add", "complete", "drop", "move", "remind", "rename", "relist", "reopen", "undated"])
 _BETWEEN_ORDERS = lazy_regex(
-    r"\s*[,;.]\s+(?:(?:and|und|et|y|ach und|oh and)\s+)?|\s+(?:and|und|et|y|but|aber|mais|pero)\s+"
+    r"\s*[,;.]\s+(?:(?:and|und|et|y|but|aber|mais|pero|ach und|oh and)\s+)?|\s+(?:and|und|et|y|but|aber|mais|pero)\s+"
     r"(?:also |auch |aussi |tambien |también )?",
     re.IGNORECASE,
 )
@@ -169,7 +172,7 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
         todos = yield from read_items(context, reminders=False)
         return (yield from of_list(spell_lists(text, {item.list for item in todos if item.list}), todos))
     items = yield from _read_what_counts(text, context)
-    text = spell_lists(text, {item.list for item in items if item.list})
+    text = without_what_stays(spell_lists(text, {item.list for item in items if item.list}), items)
     if (pair := pair_to_exchange(text, items)) is not None:
         return (yield from exchange(*pair))
     if (swap := _swap(text, items)) is not None:
@@ -177,8 +180,11 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
     parts = _several_orders(text, items) if not corrects else [text]
     try:
         if parts != [text]:
-            answers = []
+            answers, known = [], ""
             for part in parts:
+                known = next((name for name in list_names(part) if name), known)
+                if known and says("puts", fold(part)) and not names_list(part):
+                    part = f"{part} on the {known.replace(' ', '-')} list"  # "bananas off the shopping, but add grapes"
                 answers.append((yield from _carry_out_one(part, items, context)))
             return "\n".join(answers)
         return (yield from _carry_out_one(text, items, context, corrects=corrects))
@@ -256,8 +262,17 @@ def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
 
 def _order_of(part: str, items: Sequence[ListedItem]) -> str:
     """What a part of a sentence surely orders, where it says all that it needs; else ""."""
+    if _only_names(part, items):
+        return ""  # "the tea and the coffee", behind their verb
     intent, chance = rank_intents(part, items)[0]
     return intent if intent in _CHANGING and chance > _SURE_PART and _stands_alone(part, intent, items) else ""
+
+
+def _only_names(part: str, items: Sequence[ListedItem]) -> bool:
+    """Whether a part of a sentence is a thing that is there, and says nothing of it."""
+    words = [word for word in words_of(part) if word not in read_cues().articles]
+    found = matching(words, items)
+    return bool(found) and count_hits(words, found[0]) == len(words)
 
 
 def _stands_alone(part: str, intent: str, items: Sequence[ListedItem]) -> bool:
@@ -289,6 +304,8 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
         if intent in TOLD:
             if says("erase_words", fold(text)) and not says("teller", fold(text)):
                 break
+            if commands(text) and moves_in_part(text, items, context.now):
+                return (yield from move(text, items, context))
             raise OtherAnswer(
                 asks=intent == "question",
                 sure=not may_be_meant(text)
@@ -299,7 +316,8 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
         if chance < _LEAST and intent != ranked[0][0]:
             break
         try:
-            return (yield from readers_by_intent()[intent](text, items, context))
+            moves = intent == "cannot" and moves_in_part(text, items, context.now)
+            return (yield from readers_by_intent()["move" if moves else intent](text, items, context))
         except OtherAnswer:
             if intent in ("ask", "cannot"):
                 raise OtherAnswer(asks=True) from None
@@ -309,6 +327,8 @@ def _carry_out_one(text: str, items: Sequence[ListedItem], context: PlanContext,
         raise OtherAnswer(sure=False)
     if not (items or content_words(text) or "?" in text):
         return _NOTHING_THERE
+    if moves_in_part(text, items, context.now):
+        return (yield from move(text, items, context))
     return refuse(text)
 
 

@@ -47,7 +47,9 @@ _MISSING = lazy_regex(
     r"|still (?:to|open|left|outstanding|needs?)|noch (?:offen|zu|ubrig)|encore a|pendiente)\b"
 )
 _HAS = lazy_regex(r"\b(?:got|have|hab\w*|haben|tengo|tenemos|ai|a|avons|pris|bought)\b")
-_PARTICIPLE_AT_END = lazy_regex(r"\b\w{2,}(?:ed|ought|t|en|e|ee|es|ad[oa]s?|id[oa]s?)[\s.!]*$")
+_PARTICIPLE_AT_END = lazy_regex(
+    r"\b(?!(?:one|else|here|there)\b)\w{2,}(?:ed|ought|t|en|e|ee|es|ad[oa]s?|id[oa]s?)[\s.!]*$"
+)
 # "The shopping is done", "les courses sont faites"
 _SHOPPING_DONE = lazy_regex(
     r"^(?:ok,? |so,? |voila,? )?(?:(?:i'?ve|i have|i|we'?ve|we) (?:just |already )?(?:done|did|finished)"
@@ -61,6 +63,7 @@ _SHOPPING_DONE = lazy_regex(
     r" (?:done|bought|finished|erledigt|fertig|gemacht|faites?|finies?"
     r"|hecha|lista)$"
 )
+_WHOLE = lazy_regex(r"\b(?:whole|entire|ganze[nr]?|komplette[nr]?|toute|entiere|entera|completa)\b")
 _RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
 ONLY_THE_NEXT = "I can only leave out the next time that it comes, so nothing is changed"
 STILL_OPEN = "Nothing is changed, it is still on the list"
@@ -189,9 +192,12 @@ def _drop_unseen(text: str, numbers: Sequence[int]) -> Plan:
 def says_whole_list_done(text: str) -> bool:
     """Whether it says of a list as a whole that it is done: "got everything on the shopping list"."""
     folded = fold(without_lists(text))
+    if says("resets", fold(text)) and not says("perfect", folded):
+        return False
     if _SHOPPING_DONE.match(fold(text).strip(" .!")):
         return True
-    if not any(list_names(text)) or not says_any(("all", "clear"), folded) or says_any(("drop", "show"), folded):
+    every = says_any(("all", "clear"), folded) or _WHOLE.search(folded)
+    if not any(list_names(text)) or not every or says_any(("drop", "show"), folded):
         return False
     ends = _PARTICIPLE_AT_END.search(folded) is not None
     if says("puts", folded) and not (ends and says("states", folded)):
@@ -235,7 +241,9 @@ def complete(text: str, items: Sequence[ListedItem], context: PlanContext) -> Pl
     if not says("except", fold(text)) and not says("all", fold(text)):  # "got the milk, but there was no bread"
         text = _without_missing(_without_missing_side(text))
     targets = find_targets(text, todos, context, find_times(text), may_keep=True)
-    if (not targets or _SHOPPING_DONE.match(fold(text).strip(" .!"))) and says_whole_list_done(text):
+    if (not targets or targets.is_newest or _SHOPPING_DONE.match(fold(text).strip(" .!"))) and says_whole_list_done(
+        text
+    ):
         targets = _whole_list(text, todos)
     if not targets or targets.is_newest:
         targets = find_targets(text, there, context, find_times(text), may_keep=True)

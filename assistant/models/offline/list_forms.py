@@ -91,7 +91,7 @@ def heads_list(text: str, likeliest: str) -> bool:
     folded = fold(text)
     heading = read_cues().patterns["list_heading"].match(folded)
     rest = folded[heading.end() :] if heading else ""
-    told = ("done", "sense_done", "sense_drop", "drop", "states", "show", "clear")
+    told = ("done", "sense_done", "sense_drop", "drop", "states", "show", "clear", "question_word")
     if rest and likeliest in (*TOLD, "ask") and not says_any(told, rest):
         return bool(content_words(rest))
     adds = _ADDS_ANOTHER.match(folded)

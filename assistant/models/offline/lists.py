@@ -87,8 +87,7 @@ _HEADING = lazy_regex(
 )
 _COURTESY_BEHIND = lazy_regex(
     r"(?<![\s,])[\s,]+(?:please|pls|plz|bitte|stp|svp|s'il (?:te|vous) pla[iî]t|porfa(?:vor)?|por favor|thanks"
-    r"|danke|merci"
-    r"|gracias)[\s.!]*$",
+    r"|danke|merci|gracias)[\s.!]*$",
     re.IGNORECASE,
 )
 # "Zu erledigen:" names no list.
@@ -101,7 +100,8 @@ _AND = lazy_regex(
 )
 # What is in a list behind its name.
 _CONTENTS = lazy_regex(
-    r"^(?:(?:and|und|et|y(?! a\b)|with|containing|mit|avec|dedans|con|drauf|darauf)\s+)+", re.IGNORECASE
+    r"^(?:(?:and|und|et|y(?! a\b)|with|containing|mit|avec|dedans|con|drauf|darauf|but|aber|mais|pero)\s+)+",
+    re.IGNORECASE,
 )
 # "trag mir drei Sachen als Aufgaben ein: ..."
 _HEAD_OF_TASKS = lazy_regex(
@@ -125,7 +125,7 @@ _DUE = lazy_regex(
 )
 # "échalo", "agrégalo porfi", "note-les": what was named before goes on the list.
 _POINTS_TO_IT = lazy_regex(
-    r"(?:(?:pon|echa|agrega|anade|apunta|anota|mete|metese|suma|incluye)(?:me|se)?l[oae]s?|(?:mets|note|ajoute"
+    r"(?:(?:pone?|echa|agrega|anade|apunta|anota|mete|mets|metese|suma|incluye)(?:me|se)?l[oae]s?|(?:mets|note|ajoute"
     r"|rajoute|inscris)-l[ea]s?)"
     r"(?: (?:porf\w*|stp|ahi|tambien|aussi|please))?"
     r"|(?:and |so )?(?:(?:it|that|they|those|this|these) )?(?:should |needs? to |has to |have to )?(?:goes?|belongs?)"
@@ -142,7 +142,10 @@ _BESIDE = lazy_regex(
     r"|right|maybe|vielleicht|peut-être|quizás?)[\s,]+)+(?=\w)",
     re.IGNORECASE,
 )
-_CHORE = r"(?:book|defrost|wash|hoover|clean|call|ring|pay|mow|iron|tidy|water|fix|feed|renew|email|text|paint|sweep)"
+_CHORE = (
+    r"(?:book|defrost|wash|hoover|clean|call|ring|pay|mow|iron|tidy|water|fix|feed|renew|email|text|paint|sweep|measure|order"
+    r"|collect|post|print|sign|replace|mend|descale|hang|vacuum|dust|wipe|polish|trim|weed|plant)"
+)
 _TWO_TASKS = lazy_regex(  # "mow the lawn and trim the hedge"
     r"^(?P<one>\w+(?:er|ir|re|oir|ar|arse|erse|irse) .+?) (?:et|y) (?P<other>\w+(?:er|ir|re|oir|ar|arse|erse|irse) .+)$"
     r"|^(?P<one2>.+ \w+en) und (?P<other2>.+ \w+en)$"

@@ -16,6 +16,7 @@ from assistant.core.time_names import HOURS_OF_PARTS
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
+from assistant.models.offline.asides import without_told_times
 from assistant.models.offline.changes import for_each, not_done, on_days, rule_without_days, skip_one
 from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.ends import end_of, ended_rule, says_no_more, stopped_rule
@@ -104,6 +105,7 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     now = context.now
     if now is None:
         raise OtherAnswer
+    text = without_told_times(text, not_done(items))
     plain = _LAST_HOUR.sub(r"at \1", _END.sub("", text))
     times = find_times(NUMBER.sub(lambda match: "_" * len(match[0]), plain))  # "number 2 to 6" is no span of time
     is_length = find_length(fold(plain)) is not None  # "d'une heure et demie"
@@ -123,7 +125,8 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if len(found) == 1 and "~timer" in words_of(found[0].text) and (minutes_alone := _minutes_of_timer(fold(text))):
         return (yield from call_tool("change_reminder", id=found[0].id, when=f"in {minutes_alone} minutes"))
     once = says("once_only", fold(text)) and not says_any(("skips", "leaves_out"), fold(text))  # "skip it just once"
-    if once and len(found) == 1 and found[0].often and not times.has_clock:
+    own_rule = find_times(found[0].often).rule
+    if once and len(found) == 1 and own_rule and times.rule in ("", own_rule) and not times.has_clock:
         return (yield from call_tool("change_reminder", id=found[0].id, repeat="once"))
     if len(found) == 1 and found[0].often and (ended := ended_rule(text, found[0], now)) is not None:
         return (yield from call_tool("change_reminder", id=found[0].id, **ended))

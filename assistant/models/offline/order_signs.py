@@ -17,12 +17,14 @@ from assistant.models.offline.intents import is_understood, rank_without_items
 from assistant.models.offline.lists import names_list
 from assistant.models.offline.matching import subject_words
 from assistant.models.offline.mood import has_others_do, is_order, tells_without_subject
+from assistant.models.offline.pointing import points_in_part
 from assistant.models.offline.remark_forms import (
     has_all_but,
     has_enough,
     leaves_out_days,
     points_at_there,
     tells_new_hour,
+    tells_new_time,
 )
 from assistant.models.offline.targets import content_words
 from assistant.models.offline.whole_lists import plan_for_whole_list
@@ -72,6 +74,8 @@ _PLAINLY_TOLD = 0.85
 _TOLD_BY_WORDS = 0.8
 _FRAGMENT_WORDS = 3
 _A_THING = 2
+# "Omar ne mange pas de gluten", which reads like "no gluten" for a list
+_DECLARES_NOT = lazy_regex(r"^(?!(?:ne|tu|vous)\b)[a-z][\w-]*(?: [a-z][\w-]*)? n(?:e |')(?!(?:me|te|nous) )\w+ pas\b")
 _NEVER = lazy_regex(r"\b(?:never|nie|niemals|jamais|nunca)\b")
 _MORE = lazy_regex(r"^(?:and|und|et|y|plus|also|ach ja|oh and)\b,? (?!not?\b|nicht\b|pas\b)\w")
 _SHORT_CORRECTION = 8
@@ -251,11 +255,22 @@ def may_be_order(text: str) -> bool:
         return True
     if says_any(("bare_done", "not_first", "leaves_out", "days_until", "arithmetic", "summarises"), folded):
         return True
-    if tells_without_subject(text) or has_others_do(text) or has_enough(text) or has_all_but(text):
+    if (
+        tells_without_subject(text)
+        or has_others_do(text)
+        or has_enough(text)
+        or has_all_but(text)
+        or tells_new_time(text)
+        or points_in_part(text)
+    ):
         return True  # a to-do that is there may be done with it
     if HAS_IT.match(folded) and len(folded.split()) <= _FEW_WORDS and "?" not in text:
         return True
-    if may_say_done(text) or begins_with_time(text, find_times(text)) or says("writes_down", folded):
+    if (
+        any(map(may_say_done, (text, *clauses(text))))
+        or begins_with_time(text, find_times(text))
+        or says("writes_down", folded)
+    ):
         return True
     if _THIS_NOT_THAT.search(folded) and len(folded.split()) <= _SHORT_CORRECTION:
         return True
@@ -372,7 +387,7 @@ def is_likely_told(text: str) -> bool:
 def may_be_told(text: str) -> bool:
     """Whether a sentence may tell something, whatever else it does."""
     told = sum(chance for intent, chance in rank_without_items(text) if intent in TOLD)
-    return told >= LIKELY or not may_be_request(text)
+    return told >= LIKELY or not may_be_request(text) or _DECLARES_NOT.match(fold(text)) is not None
 
 
 def asks_for_reminder(text: str) -> bool:

@@ -19,7 +19,7 @@ from assistant.core.calendar import MONTHS, NUMBER_WORDS, WEEKDAYS
 from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_pieces import find_times
-from assistant.models.offline.chatter import without_chatter
+from assistant.models.offline.asides import puts_them, without_asides
 from assistant.models.offline.cues import fold, read_cues, says
 from assistant.models.offline.impossible_times import find_impossible_time
 from assistant.models.offline.intents import rank_without_items
@@ -210,7 +210,7 @@ def _goes_on(last: Sentence, sentence: Sentence) -> bool:
         return False
     if _JOINING.match(plain) is not None:
         return not any(list_names(plain))
-    if not content_words(plain):
+    if not content_words(plain) or puts_them(plain):
         return True
     # "Don't let me forget the bottles! Today at 17:30, sound the alarm."
     kind = rank_without_items(plain)[0][0]
@@ -273,7 +273,7 @@ def parse_sentence(sentence: Sentence, *, orders: bool = True) -> Request:
     asks = sentence.has_question_mark or says("asks", fold(plain)) or sentence.is_question
     if (asks and asks_own_name(plain)) or says("asks_what_was", fold(plain)):
         return as_question(bare)
-    order = without_chatter(spell_order(sentence.text))
+    order = without_asides(spell_order(sentence.text))
     if orders and (impossible := find_impossible_time(plain)) and not _only_mentions(plain):
         return Say(f"{impossible} {_NO_SUCH_TIME}")
     if result := answer_sum(sentence.text):

@@ -7,15 +7,17 @@ What always holds: such a form is about what the person has, or about what was j
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import find_length
-from assistant.models.offline.cues import fold, says, says_any
+from assistant.models.offline.cues import clauses, fold, says, says_any
 from assistant.models.offline.lists import without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words, words_of
 from assistant.models.offline.plans import PlanContext, changed_right_before, find_last_changed
-from assistant.models.offline.targets import content_words
+from assistant.models.offline.pointing import intent_of_part
+from assistant.models.offline.targets import content_words, is_old_time
 from assistant.models.offline.timers import is_the_alarm
 
 _DONE = (
@@ -120,6 +122,15 @@ _BACK_ON = lazy_regex(
 )
 
 
+# How it is from now on, by a word that says so.
+_FROM_NOW = lazy_regex(
+    r"\b(?:now|instead|from now on|after all|turns out|we(?:'ve| have)? (?:said|agreed on|settled on)|actually"
+    r"|only needs?"
+    r"|finalement|au final|du coup|on a dit|plutot|desormais|dorenavant|maintenant|en fait|jetzt|ab jetzt|kunftig|doch"
+    r"|stattdessen|al final|ahora|(?:hemos )?quedamos|en realidad|mejor)\b"
+)
+
+
 def _is_bare(text: str) -> bool:
     """Whether a sentence names no thing: "the morning would be better"."""
     return "?" not in text and not content_words(text)
@@ -218,7 +229,10 @@ def intent_of_remark(text: str, times: FoundTimes, waiting: Sequence[ListedItem]
     if len(named) == 1 and named[0].kind == "reminder" and not times.of_kind("clock", "day", "repeat"):
         # "Remind me of the notary an hour before", "... as well"
         return "remind" if _TOO.search(folded) else "" if "?" in text else "move"
-    return "move" if _goes_on_for(text, folded, times, waiting, just_set=just_set) else ""
+    is_new = _goes_on_for(text, folded, times, waiting, just_set=just_set)
+    if is_new or names_new_time(text, waiting, context.now):
+        return "move"
+    return intent_of_part(text, waiting, context.now)
 
 
 def _names_new_day(text: str, folded: str, times: FoundTimes, waiting: Sequence[ListedItem]) -> bool:
@@ -245,6 +259,31 @@ def _names_new_hour_of_alarm(text: str, folded: str, times: FoundTimes, waiting:
 def tells_new_hour(text: str) -> bool:
     """Whether a sentence tells at what hour something begins: "la réunion commence à 18h30"."""
     return "?" not in text and _BEGINS.search(fold(text)) is not None and bool(find_times(text).of_kind("clock"))
+
+
+def tells_new_time(text: str) -> bool:
+    """Whether a clause says how it is from now on, and when: "finalement on a dit 16h30", "every other day now"."""
+    times = find_times(text)
+    told = "?" in text or not (times.rule or times.of_kind("clock", "day")) or says("question_word", fold(text))
+    return not told and _FROM_NOW.search(fold(text)) is not None
+
+
+def names_new_time(text: str, waiting: Sequence[ListedItem], now: datetime | None) -> bool:
+    """Whether a clause of a sentence says only of one reminder when it is from now on, and that is another time."""
+    if now is None or not tells_new_time(text):
+        return False
+    for clause in clauses(text):
+        times, words = find_times(clause), content_words(clause)
+        named = matching(words, waiting)
+        if len(named) != 1 or named[0].kind != "reminder" or not _FROM_NOW.search(fold(clause)):
+            continue
+        own = find_times(named[0].often).rule
+        fresh = times.rule and own and not own.startswith(times.rule)
+        hours = times.of_kind("clock", "day")
+        fresh = fresh or (not times.rule and any(not is_old_time(named[0], piece, times, now) for piece in hours))
+        if fresh and len(words) - count_hits(words, named[0]) <= (2 if times.rule else 1):
+            return True
+    return False
 
 
 def brings_back(text: str, waiting: Sequence[ListedItem], context: PlanContext) -> bool:

@@ -354,6 +354,8 @@ def new_times(item: ListedItem, times: FoundTimes, now: datetime) -> FoundTimes:
     if len({piece.kind for piece in then}) == 2 and len(then) == len(kept) and find_length(fold(times.text)):
         # "Another half hour tomorrow morning", when it comes anyway
         kept = [] if items_at_times([item], times, now) else kept
+    if len(times.of_kind("repeat")) > 1:  # "every week is too much, make that once a month"
+        kept = [piece for piece in kept if not (piece.rule and _is_own_rule(item, piece.rule))]
     for kind in ("clock", "day", "part"):
         alike = [piece for piece in kept if piece.kind == kind]
         others = [piece for piece in kept if piece.kind not in (kind, "span", _BESIDE.get(kind))]
@@ -364,6 +366,11 @@ def new_times(item: ListedItem, times: FoundTimes, now: datetime) -> FoundTimes:
         elif old and others:
             kept = [piece for piece in kept if piece not in old]
     return replace(times, pieces=tuple(kept))
+
+
+def _is_own_rule(item: ListedItem, rule: str) -> bool:
+    own = find_times(item.often).rule
+    return own == rule or own.startswith(f"{rule};BYDAY=")
 
 
 def is_old_time(item: ListedItem, piece: TimePiece, times: FoundTimes, now: datetime) -> bool:

@@ -22,6 +22,18 @@ _STILL_OPEN = lazy_regex(
     r"|(?:^|noch )?fehl(?:t|en)(?: noch)?|pas encore|toujours pas|(?:il )?manque\w*|todavia no|aun no|(?:me "
     r"|nos )?faltan?)\b"
 )
+# As it is, for now.
+_LEFT = lazy_regex(
+    r"\b(?:still (?:to (?:do|go|come)|open|outstanding|left)|(?:for |on )?(?:an)?other (?:day|time)|(?:is|are) left$"
+    r"|^(?:only|just) .* left$|stays? (?:put|on|at|as|there|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+    r"|leave as (?:it )?is|as (?:planned|it is)|unchanged|half (?:done|finished)|wie geplant|halb fertig"
+    r"|comme prevu|como estaba|bleib\w*(?: (?:so|bei|am|dabei|wie))?|ein andermal|spater mal"
+    r"|reste(?:nt)? (?:comme|a|le|pour|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)"
+    r"|^(?:il )?reste(?:nt)? (?:plus )?(?:que )?(?:le|la|les|l')|(?:une )?autre (?:fois|jour)"
+    r"|pas encore|(?:se )?quedan?(?: (?:como|el|para|por))?|otro dia|ya (?:lo )?hare)\b"
+    r"|^(?:but |aber |mais |pero )?(?:(?:do )?keep|garde|behalte?|guarda)"
+    r" (?:the |my |die |den |das |le |la |les |el |los )"
+)
 _HAS_TO = lazy_regex(r"\b(?:muss|mussen|soll|has to|have to|needs? to|must|doit|doivent|faut|tienen? que|debe[n]?)\b")
 # "Mum called at eight", "mamá llamó a las 8"; in French by its participle.
 _HAPPENED = lazy_regex(
@@ -57,6 +69,13 @@ def parts_still_open(text: str, waiting: Sequence[ListedItem]) -> list[ListedIte
     todos = [item for item in waiting if item.kind == "todo"]
     parts = [part for part in _PARTS.split(text) if _is_open(part)]
     return [item for part in parts for item in matching(subject_words(without_lists(part)), todos)]
+
+
+def stays_open(part: str) -> bool:
+    """Whether a part of a sentence says of a thing that it is left as it is: "the photos are still to go", "the vet
+    stays on Friday", "only the invitations left"."""
+    folded = fold(part)
+    return _LEFT.search(folded) is not None and not says_any(("drop", "sense_drop", "move"), folded)
 
 
 def is_all_open(text: str) -> bool:

@@ -1,0 +1,85 @@
+"""Sentences of which one part names a thing and another says, of "it", what is to be: "the florist wrote back, so no
+need for that one", "it's rude to ring Ray at dinner, do it at eight". Pure.
+
+What always holds: something changes only where the other part names one thing alone, and this part none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from assistant.core.text import lazy_regex
+from assistant.core.time_pieces import find_times
+from assistant.models.offline.cues import fold, says, says_any
+from assistant.models.offline.matching import ListedItem, count_hits, matching
+from assistant.models.offline.moments import SENTENCE_PARTS
+from assistant.models.offline.targets import content_words, is_old_time
+
+_IT = lazy_regex(
+    r"\b(?:it|that|this|them|those|das|es|sie|ihn|den|ca|celui|celle|lo|la|los|las|eso|ese|esa|le|les)\b|\w{3}l[oa]s?$"
+)
+# "Do it at eight", "tomorrow at nine is better", "that one's Friday"
+_SAYS_WHEN = lazy_regex(
+    r"^(?:(?:so|then|also|donc|alors|dann|also|asi que|pues) )*(?:do|make|say|put|set|move|change|shift|let'?s|mach\w*"
+    r"|sag\w*|setz\w*|leg\w*|mets|dis|disons|fais|pon\w*|haz\w*|digamos|that(?: one)?(?:'s| is)|it(?:'s| is))\b"
+    r"|\b(?:better|instead|besser|lieber|mieux|plutot|mejor)\b"
+)
+_MOST_OTHER_WORDS = 6
+# What is ordered of a thing in the few words of a clause: "so switch the oven on at six".
+_MOST_IN_CLAUSE = 2
+
+
+def points_in_part(text: str) -> bool:
+    """Whether a part of a sentence says what is to be of something that only another part names."""
+    parts = [part for part in SENTENCE_PARTS.split(text) if part.strip()]
+    return len(parts) > 1 and "?" not in text and any(map(_sign, parts))
+
+
+def intent_of_part(text: str, waiting: Sequence[ListedItem], now: datetime | None) -> str:
+    """What such a part wants of the one thing that the others name; "" for anything else."""
+    parts = [part for part in SENTENCE_PARTS.split(text) if part.strip()]
+    signs = [(part, sign) for part in parts if (sign := _sign(part))]
+    if len(parts) < 2 or len(signs) != 1 or "?" in text:
+        return ""
+    part, sign = signs[0]
+    words = content_words(", ".join(other for other in parts if other != part))
+    named = matching(words, waiting)
+    if len(named) != 1 or len(words) - count_hits(words, named[0]) > _MOST_OTHER_WORDS:
+        return ""
+    times = find_times(part)
+    if sign == "move" and (
+        now is None
+        or named[0].kind != "reminder"
+        or all(is_old_time(named[0], piece, times, now) for piece in times.pieces)
+    ):
+        return ""
+    return sign if sign != "complete" or named[0].kind == "todo" else ""
+
+
+def _sign(part: str) -> str:
+    folded = fold(part)
+    if content_words(part) or says("not_due", folded):
+        return ""
+    if find_times(part).of_kind("clock", "day"):
+        return "move" if _SAYS_WHEN.search(folded) and not says_any(("sense_drop", "tells_past"), folded) else ""
+    if not _IT.search(folded) or find_times(part).pieces:
+        return ""
+    return "complete" if says("mark", folded) else "drop" if says_any(("sense_drop", "needs_no_more"), folded) else ""
+
+
+def moves_in_part(text: str, waiting: Sequence[ListedItem], now: datetime | None) -> bool:
+    """Whether a clause names one reminder, another time and hardly anything else: of an order that fits nothing else,
+    that is when the reminder is to come."""
+    if now is None or "?" in text:
+        return False
+    for part in SENTENCE_PARTS.split(text):
+        words, times = content_words(part), find_times(part)
+        named = matching(words, waiting)
+        new = [
+            piece for piece in times.of_kind("clock", "day") if named and not is_old_time(named[0], piece, times, now)
+        ]
+        few = len(named) == 1 and len(words) - count_hits(words, named[0]) <= _MOST_IN_CLAUSE
+        if few and new and named[0].kind == "reminder" and not says("tells_past", fold(part)):
+            return True
+    return False
