@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 # What pip would do with one core, with all of them; packages hold files that are no Python, or that of another version.
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
-# Two more than there are cores: many tests wait for processes that they have started.
-WORKERS ?= $(shell expr 2 + "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)")
+# Three more than there are cores: many tests wait for processes that they have started.
+WORKERS ?= $(shell expr 3 + "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)")
 
 # As an installed program, the house keeps its bytecode: without it, compiling it is half of every start.
 unexport PYTHONDONTWRITEBYTECODE

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from tests.bench.figures import percentile
 from tests.economy.quality import KINDS, LifeQuality, a_life, find_losses, lines, live
 from tests.study.flow import FLOW_KINDS
 
 
+@pytest.mark.timeout(600)
 def test_with_economy_as_much_is_remembered_as_without_and_nobody_waits_longer() -> None:
     life = a_life(130, 10, 2, seed=7)
     lives = {policy: live(life, policy, keep=3) for policy in ("off", "balanced")}
