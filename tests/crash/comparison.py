@@ -95,16 +95,17 @@ def _asked_again(before: int, after: int, faults: Faults, turns: int = 1) -> boo
 
 def _sent_again(before: list[Any], after: list[Any], faults: Faults) -> bool:
     """The same deliveries, each sent, and all together at most once more a fault."""
-    after = _told_apart(before, after, faults)
+    before, after = sorted(before), _told_apart(before, after, faults)
     again = sum(row[-1] for row in after) - sum(row[-1] for row in before)
     return [row[:-1] for row in before] == [row[:-1] for row in after] and 0 <= again <= faults.all and _all_sent(after)
 
 
 def _told_apart(before: list[Any], after: list[Any], faults: Faults) -> list[Any]:
-    """`after` with a row for each notice where several that the disk had refused came as one message: it has the key of
-    one of them, goes to the place of all, and consists of their texts, each whole. Sending it again is one sending."""
+    """`after` sorted, with a row for each notice where several that the disk had refused came as one message: it has
+    the key of one of them, goes to the place of all, and consists of their texts, each whole. Sending it again is one
+    sending."""
     if not faults.errors:
-        return after
+        return sorted(after)
     there = {row[0] for row in after}
     rows = []
     for row in after:
@@ -147,7 +148,7 @@ def _told_of_the_context(before: list[Any], after: list[Any], faults: Faults) ->
 
 def _perhaps_sent(before: list[Any], after: list[Any], faults: Faults) -> bool:
     """The same deliveries, none sent twice; at most one a fault is uncertain, and is shown as that."""
-    after = _told_apart(before, after, faults)
+    before, after = sorted(before), _told_apart(before, after, faults)
     uncertain = [row for row in after if row[-2] == "ambiguous"]
     certain = [row for row in after if row not in uncertain]
     same = [row[:-2] for row in before] == [row[:-2] for row in after]
@@ -174,8 +175,8 @@ def _bell(before: dict[str, int], after: dict[str, int], faults: Faults) -> bool
 def _set_aside(before: list[Any], after: list[Any], faults: Faults) -> bool:
     extra = [name for name, _ in after if [name, "0600"] not in before and name not in dict(before)]
     gone = [name for name, mode in before if [name, mode] not in after]
-    # The index of files is made by the first search that the disk does not refuse.
-    kept = not gone or (gone == ["files.db"] and bool(faults.errors))
+    # An index is made by the first search, or upkeep, that the disk does not refuse.
+    kept = not gone or (len(gone) == 1 and gone[0] in ("files.db", "search.db") and bool(faults.errors))
     return kept and all(".jsonl.torn-" in name for name in extra)
 
 
