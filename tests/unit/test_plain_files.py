@@ -59,7 +59,7 @@ def test_text_that_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:
         read_plain_text(tmp_path / "a", 1000)
 
 
-# Files of the program itself, and files that it alone makes.
+# Files of the program itself, files that it alone makes, and the name of the machine's start.
 _OWN_FILES = {
     "assistant/bridges/matrix/cross_signing.py",
     "assistant/cli/exports.py",
@@ -78,6 +78,7 @@ _OWN_FILES = {
     "assistant/models/prices.py",
     "assistant/replica/restore_changes.py",
     "assistant/replica/bases.py",
+    "assistant/store/script/reserved_ahead.py",
     "assistant/replica/capture.py",
     "assistant/replica/holder.py",
     "assistant/replica/restore.py",
