@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 
 from assistant.core.dataclass import dataclass
 from assistant.core.quoting import RECENT_HEADING, TodoLine, parse_todos
@@ -180,6 +181,7 @@ def subject_words(text: str) -> list[str]:
     return list(dict.fromkeys(words))
 
 
+@lru_cache(maxsize=16384)  # a question compares its words with those of all that is known
 def is_same(word: str, other: str) -> bool:
     """The same word, or a form or part of it: "plant" and "plants", "tuev" and "TÜV", "Bewerbungsschreiben"."""
     if word == other or any(word in names and other in names for names in _SYNONYMS):
