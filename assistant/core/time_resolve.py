@@ -95,7 +95,7 @@ def end_of_rule(ends: TimePiece, start: datetime, now: datetime) -> str:
         return f";UNTIL={datetime.combine(start.date(), clock):%Y%m%dT%H%M%S}"
     if ends.part in _SPAN_DAYS and ends.weekday is None:
         sunday = now.date() + timedelta(days=6 - now.weekday())
-        month_end = _add_months(now.date().replace(day=1), 1) - timedelta(days=1)
+        month_end = add_months(now.date().replace(day=1), 1) - timedelta(days=1)
         last = {"nextweek": sunday + timedelta(days=7), "thismonth": month_end}.get(ends.part, sunday)
     elif ends.days or ends.months:
         last = _shift(start, ends, 1).date() - timedelta(days=1)
@@ -204,7 +204,7 @@ def _on_day(day: TimePiece, hour: time, now: datetime) -> datetime:
     if month:
         return _next_date(now, month, number, hour)
     for ahead in range(3):
-        first = _add_months(now.date().replace(day=1), ahead)
+        first = add_months(now.date().replace(day=1), ahead)
         if number == LAST_DAY:
             return datetime.combine(first.replace(day=calendar.monthrange(first.year, first.month)[1]), hour)
         if number <= calendar.monthrange(first.year, first.month)[1]:
@@ -228,11 +228,12 @@ def _next_date(now: datetime, month: int, number: int, hour: time) -> datetime:
 def _shift(at: datetime, length: TimePiece, sign: int) -> datetime:
     at += sign * timedelta(minutes=length.minutes, days=length.days)
     if length.months:
-        at = datetime.combine(_add_months(at.date(), sign * length.months), at.time())
+        at = datetime.combine(add_months(at.date(), sign * length.months), at.time())
     return at
 
 
-def _add_months(day: date, months: int) -> date:
+def add_months(day: date, months: int) -> date:
+    """Return the same day of a later, or earlier, month; the last of one that is shorter."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return day.replace(year=year, month=month + 1, day=min(day.day, calendar.monthrange(year, month + 1)[1]))
 

@@ -7,22 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.utterances import Outcome, as_local, play
+from tests.support.utterances import after, listed, waiting
 
 DENTIST_AND_VET = ("add ring the dentist to my to-do list by friday", "add ring the vet to my to-do list by friday")
-
-
-async def after(folder: Path, *sentences: str) -> Outcome:
-    *given, say = sentences
-    return (await play(folder / "home", {"given": given, "say": say}))[1]
-
-
-def waiting(outcome: Outcome) -> list[tuple[str, str]]:
-    return sorted((job.text, as_local(job)) for job in outcome.reminders)
-
-
-def listed(outcome: Outcome) -> list[tuple[str, str, str, bool]]:
-    return sorted((todo.text, todo.list, (todo.due or "")[:10], todo.done) for todo in outcome.todos)
 
 
 @pytest.mark.parametrize(

@@ -6,20 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.utterances import Outcome, as_local, play
-
-
-async def after(folder: Path, *sentences: str) -> Outcome:
-    *given, say = sentences
-    return (await play(folder / "home", {"given": given, "say": say}))[1]
-
-
-def waiting(outcome: Outcome) -> list[tuple[str, str]]:
-    return sorted((job.text, as_local(job)) for job in outcome.reminders)
-
-
-def listed(outcome: Outcome) -> list[tuple[str, str, str, bool]]:
-    return sorted((todo.text, todo.list, (todo.due or "")[:10], todo.done) for todo in outcome.todos)
+from tests.support.utterances import after, listed, waiting
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.utterances import Outcome, as_local, find_faults, play
+from tests.support.utterances import Outcome, after, as_local, find_faults, play
 
 STATEMENTS = (
     "I moved to Bergen last year.",
@@ -16,11 +16,6 @@ STATEMENTS = (
     "Mi hermana cambia de trabajo en abril.",
     "We stopped eating meat.",
 )
-
-
-async def after(folder: Path, *sentences: str) -> Outcome:
-    *given, say = sentences
-    return (await play(folder / "home", {"given": given, "say": say}))[1]
 
 
 def set_for(outcome: Outcome) -> list[tuple[str, str]]:

@@ -6,18 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.utterances import Outcome, as_local, find_faults, play
+from tests.support.utterances import after, find_faults, play, waiting
 
 JOKES = ("another joke", "one more joke please", "noch einen Witz bitte", "otro chiste")
-
-
-async def after(folder: Path, *sentences: str) -> Outcome:
-    *given, say = sentences
-    return (await play(folder / "home", {"given": given, "say": say}))[1]
-
-
-def set_for(outcome: Outcome) -> list[tuple[str, str]]:
-    return sorted((job.text, as_local(job)) for job in outcome.reminders)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +20,7 @@ def set_for(outcome: Outcome) -> list[tuple[str, str]]:
     ],
 )
 async def test_minutes_before_pm_are_no_hour(tmp_path: Path, order: str, due: str) -> None:
-    assert set_for(await after(tmp_path, order)) == [("call Bob", f"2026-03-11T{due}")]
+    assert waiting(await after(tmp_path, order)) == [("call Bob", f"2026-03-11T{due}")]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +55,7 @@ async def test_another_joke_is_no_to_do(tmp_path: Path, said: str) -> None:
 )
 async def test_to_ask_for_a_reminder_in_german_slang_cancels_none(tmp_path: Path, said: str) -> None:
     outcome = await after(tmp_path, "erinnere mich morgen um 16 Uhr an Lia", said)
-    assert set_for(outcome) == [("Lia", "2026-03-12T16:00")]
+    assert waiting(outcome) == [("Lia", "2026-03-12T16:00")]
     assert "Lia" in outcome.answer
 
 
@@ -72,7 +63,7 @@ async def test_to_ask_for_a_reminder_in_german_slang_cancels_none(tmp_path: Path
 async def test_what_was_just_ordered_is_taken_back_and_nothing_older(tmp_path: Path, said: str) -> None:
     assert not (await after(tmp_path / "one", "remind me to call Bob tomorrow at 9", said)).reminders
     later = await after(tmp_path / "two", "remind me to call Bob tomorrow at 9", "I like tea", said)
-    assert set_for(later) == [("call Bob", "2026-03-12T09:00")]
+    assert waiting(later) == [("call Bob", "2026-03-12T09:00")]
     assert later.answer == "All right."
 
 
@@ -108,7 +99,7 @@ async def test_each_moment_of_an_order_is_set(tmp_path: Path, order: str, remind
     ["samstag 5 uhr früh wecken, die fähre geht um sieben", "wake me at 5 am on saturday, the ferry leaves at 7"],
 )
 async def test_why_an_alarm_is_wanted_sets_no_other(tmp_path: Path, said: str) -> None:
-    assert [due for _, due in set_for(await after(tmp_path, said))] == ["2026-03-14T05:00"]
+    assert [due for _, due in waiting(await after(tmp_path, said))] == ["2026-03-14T05:00"]
 
 
 @pytest.mark.parametrize("said", ["I'm skipping the gym today", "giving the gym a miss tonight"])
@@ -128,7 +119,7 @@ async def test_what_comes_once_and_is_skipped_does_not_come(tmp_path: Path, said
 async def test_not_to_want_a_reminder_that_there_is_not_takes_no_other_away(
     tmp_path: Path, order: str, said: str
 ) -> None:
-    assert [due for _, due in set_for(await after(tmp_path, order, said))] == ["2026-03-13T10:00"]
+    assert [due for _, due in waiting(await after(tmp_path, order, said))] == ["2026-03-13T10:00"]
 
 
 @pytest.mark.parametrize(
@@ -140,4 +131,4 @@ async def test_not_to_want_a_reminder_that_there_is_not_takes_no_other_away(
     ],
 )
 async def test_an_hour_and_a_half_is_one_length(tmp_path: Path, order: str, due: str) -> None:
-    assert [at[: len("2026-03-11T10:30")] for _, at in set_for(await after(tmp_path, order))] == [f"2026-03-11T{due}"]
+    assert [at[: len("2026-03-11T10:30")] for _, at in waiting(await after(tmp_path, order))] == [f"2026-03-11T{due}"]

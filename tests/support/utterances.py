@@ -114,6 +114,12 @@ async def play(home: Path, row: dict[str, Any]) -> tuple[Outcome, Outcome]:
         return before, _look(it)
 
 
+async def after(folder: Path, *sentences: str) -> Outcome:
+    """What is there after sentences of one conversation, in a home of its own within the folder."""
+    *given, say = sentences
+    return (await play(folder / "home", {"given": given, "say": say}))[1]
+
+
 async def _say(it: LiveApp, text: str) -> None:
     await it.say(text)
     await it.wait_idle()
@@ -184,6 +190,16 @@ def _is_reminder(row: dict[str, Any], job: Job) -> bool:
 def as_local(job: Job) -> str:
     assert job.due is not None
     return utc_to_local(job.due.at, BERLIN).isoformat()[:16]
+
+
+def waiting(outcome: Outcome) -> list[tuple[str, str]]:
+    """Each reminder that waits, with its local time."""
+    return sorted((job.text, as_local(job)) for job in outcome.reminders)
+
+
+def listed(outcome: Outcome) -> list[tuple[str, str, str, bool]]:
+    """Each to-do: its text, its list, the day when it is due or "", and whether it is done."""
+    return sorted((todo.text, todo.list, (todo.due or "")[:10], todo.done) for todo in outcome.todos)
 
 
 def _is_todo(row: dict[str, Any], todo: TodoItem) -> bool:

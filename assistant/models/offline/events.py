@@ -16,7 +16,7 @@ from assistant.core.quoting import QuotedMessage, parse_quotes, quote_text
 from assistant.core.text import fold_text, lazy_regex
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece
-from assistant.core.time_resolve import resolve_times
+from assistant.core.time_resolve import add_months, resolve_times
 from assistant.models.offline.cues import fold
 from assistant.models.offline.lists import order_subject
 from assistant.models.offline.matching import read_reminders
@@ -48,7 +48,8 @@ _NO_EVENT = lazy_regex(
     r".*\d.*|(?:that|then|it|hand|bed|bedtime|work|breakfast|lunch|dinner|noon|school|midnight|davon|das|dem essen|ca"
     r"|eso)"
 )
-_WHEN = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d)?")
+_ARTICLE = lazy_regex(r"(?:(?:of|the|an?|am|von|vom|dem|der|den|die|das|de|du|des|del|el|la|le|les|los)\s+|d'|l')+")
+_WHEN = lazy_regex(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +120,7 @@ def _to_do(words: Sequence[str], end: int) -> str:
 
 
 def _without_article(event: str) -> str:
-    article = re.match(
-        r"(?:(?:of|the|an?|am|von|vom|dem|der|den|die|das|de|du|des|del|el|la|le|les|los)\s+|d'|l')+", fold(event)
-    )
+    article = _ARTICLE.match(fold(event))
     return event[article.end() :] if article else event
 
 
@@ -141,7 +140,7 @@ def _day_told(event: str, quote: QuotedMessage, now: datetime) -> datetime | Non
             continue
         when = datetime.combine(day.at.date(), datetime.min.time()) + _clock_of(times)
         while when.date() < now.date() and re.search(_YEARLY, fold_text(quote.text)):
-            when = _a_year_later(when)
+            when = datetime.combine(add_months(when.date(), 12), when.time())
         return when if when.date() >= now.date() else None
     return None
 
@@ -151,16 +150,12 @@ def _clock_of(times: FoundTimes) -> timedelta:
     return timedelta(minutes=clocks[0].minutes) if len(clocks) == 1 else timedelta()
 
 
-def _a_year_later(day: datetime) -> datetime:
-    later = day.year + 1
-    return day.replace(year=later, day=28) if (day.month, day.day) == (2, 29) else day.replace(year=later)
-
-
 def _set(wish: _Wish, event: datetime, now: datetime) -> Plan:
     before = wish.before
-    due = event - timedelta(days=before.days, minutes=before.minutes) if before else event
-    for _ in range(before.months if before else 0):
-        due = (due.replace(day=1) - timedelta(days=1)).replace(day=min(due.day, 28))
+    due = event
+    if before is not None:
+        due -= timedelta(days=before.days, minutes=before.minutes)
+        due = datetime.combine(add_months(due.date(), -before.months), due.time())
     when = due.strftime(MOMENT)
     if before is None or not before.minutes:
         part = "in the evening" if before and before.part else "09:00"
