@@ -6,20 +6,21 @@ the clock is set back, so are the ends.
 What was spent counts in the day and month that the clock shows after a jump.
 
 A clock that is ahead ends slots that are still in the future. When it is set back across the recorded jump, these slots
-are restored: repeating jobs are due at their next time, and what was sent too early is sent again at the right time. A
-clock behind all stored times undoes and repeats nothing; `status` reports it.
+are restored: repeating jobs are due at their next time, and what was sent too early is sent again at the right time, or
+late if that passed meanwhile. A clock behind all stored times undoes and repeats nothing; `status` reports it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from assistant.agenda.catch_up import format_lateness
 from assistant.agenda.recurrence import first_due
 from assistant.core.calendar import format_moment
 from assistant.core.errors import StoreError
+from assistant.core.jobs import DueSlot
 from assistant.core.logger import get_logger
 from assistant.core.notices import Notice, NoticeKind
 from assistant.core.text import pluralize
@@ -54,8 +55,9 @@ class ClockChanges:
         if newest is None:
             return
         if now < newest - TOLERANCE:
-            if self._steps.skipped_until(now) is not None:
-                self._set_back(newest, now)
+            if (skipped := self._steps.skipped(now)) is not None:
+                # The newest thing stored may be older than when the clock was set right; it was ahead by its jump.
+                self._set_back(newest, now, ahead=skipped[1] - skipped[0])
             else:
                 self._spending.carry(newest, now)
         elif now - newest > UNNOTICED:
@@ -80,27 +82,38 @@ class ClockChanges:
                 self._spending.carry(step.time, step.shown)
                 self._tell(NoticeKind.CLOCK_AHEAD, step.time, step.shown)
             else:
-                self._set_back(step.time, step.shown)
+                self._set_back(step.time, step.shown, ahead=step.time - step.shown)
 
-    def _set_back(self, time: datetime, now: datetime) -> None:
+    def _set_back(self, time: datetime, now: datetime, *, ahead: timedelta) -> None:
         self._steps.set_ends_back(time, now)
-        since = self._steps.skipped_until(now)
-        self._spending.carry(time, now, corrected=since is not None)
+        skipped = self._steps.skipped(now)
+        self._spending.carry(time, now, corrected=skipped is not None)
         planned = 0
-        if since is not None:
-            dues = {
-                job.id: due
-                for job in self._steps.fired_early(since, now)
-                if (due := first_due(job.spec, ZoneInfo(job.zone), now)) is not None
-            }
-            self._steps.plan_again(dues, since, now)
+        if skipped is not None:
+            dues = self._due_again(skipped[1], now, ahead)
+            self._steps.plan_again(dues, skipped[1], now)
             planned = len(dues)
         self._steps.record(time, now)
         again = (
             f"{pluralize(planned, 'reminder or schedule', 'reminders and schedules')} that the wrong time had moved or "
-            "sent too early will come at the right time; `/remind` lists them, and any that you set meanwhile."
+            "sent too early will come at the right time, or now if it has passed; `/remind` lists what waits, and any "
+            "that you set meanwhile."
         )
         self._tell(NoticeKind.CLOCK_BACK, time, now, planned=again if planned else _NOTHING_REPEATED)
+
+    def _due_again(self, since: datetime, now: datetime, ahead: timedelta) -> dict[int, DueSlot]:
+        """Return the next slot of each job of which the wrong clock ended one before its time."""
+        dues = {
+            job.id: due
+            for job in self._steps.fired_early(since, now)
+            if (due := first_due(job.spec, ZoneInfo(job.zone), now)) is not None
+        }
+        for job, passed in self._steps.fired_before_time(since, now, ahead):
+            # Unless its times were changed meanwhile.
+            due = first_due(job.spec, ZoneInfo(job.zone), passed.at - timedelta.resolution)
+            if due is not None and due.at == passed.at:
+                dues[job.id] = passed
+        return dues
 
     def _tell(self, kind: NoticeKind, time: datetime, shown: datetime, planned: str = "") -> None:
         notice = kind.fill(

@@ -107,6 +107,50 @@ async def test_what_was_sent_and_moved_by_a_clock_that_was_ahead_comes_at_its_ti
         assert life.next_times() == {"stretch": "2026-03-12T09:00"} and life.problems() == []
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("ahead", [timedelta(days=1), YEARS])
+async def test_what_a_clock_that_was_ahead_sent_before_its_time_comes_late_if_the_clock_is_right_only_after_that(
+    tmp_path: Path, ahead: timedelta, restarts: bool
+) -> None:
+    async with a_new_life(tmp_path) as life:
+        machine = life.machine
+        await life.wake(MINUTE)
+        await life.set_clock(ahead)
+        assert sum("stretch" in text for text in life.told()) == 1
+        if not restarts:
+            await life.wake(25 * MINUTE)
+            await life.set_clock(-ahead)
+            await _comes_late_and_goes_on(life)
+    if restarts:
+        machine.set_clock(-ahead)
+        machine.run(30 * MINUTE)
+        async with a_life(tmp_path, machine) as life:
+            await life.wake()
+            await _comes_late_and_goes_on(life)
+
+
+async def _comes_late_and_goes_on(life: Life) -> None:
+    """At six past nine; then it is ten."""
+    await life.wake(54 * MINUTE)
+    reminders = [text for text in life.told() if text.startswith("Reminder: ")]
+    assert reminders[-2:] == [
+        "Reminder: stretch\n(It was due Wednesday 2026-03-11 09:00, 6 minutes ago.)",
+        "Reminder: call mum",
+    ]
+    assert life.next_times() == {"stretch": "2026-03-12T09:00"}
+
+
+async def test_a_day_that_was_planned_anew_by_a_clock_that_was_ahead_stays_where_it_was_put(tmp_path: Path) -> None:
+    async with a_new_life(tmp_path) as life:
+        await life.set_clock(YEARS)
+        mum = next(job for job, _ in life.it.app.agenda.list_recent("owner", START, limit=9) if job.text == "call mum")
+        request = JobRequest("later", mum.place, "", "2026-03-13 at 12:00")
+        await life.it.app.agenda.change_reminder(mum.id, request, START)
+        await life.wake(HOUR + 40 * MINUTE)
+        await life.set_clock(-YEARS)
+        assert life.next_times() == {"stretch": "2026-03-12T09:00", "call mum": "2026-03-13T12:00"}
+
+
 async def test_a_clock_that_is_set_right_while_nothing_runs_is_noticed_at_the_start(tmp_path: Path) -> None:
     async with a_new_life(tmp_path) as life:
         await life.set_clock(YEARS)

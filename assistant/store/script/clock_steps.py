@@ -18,6 +18,9 @@ from assistant.store.script.jobs import read_job
 # A smaller jump across a restart cannot be distinguished from a machine that was off.
 UNNOTICED = timedelta(days=1)
 
+# What came too early comes again if its time is not further back: a clock may have been wrong for weeks.
+_COMES_AGAIN_WITHIN = timedelta(days=1)
+
 # What is valid for some time, as table, column of its end, and which rows still have it.
 _ENDS = (
     ("pairings", "expires_at", "state IN ('pending', 'locked')"),
@@ -55,23 +58,43 @@ class ClockSteps(DatabaseStore):
                 for row in db.rows(valid, (before,)):
                     db.update_rows(table, {"id": row["id"]}, **{column: parse_time(row["ends"]) + (after - before)})
 
-    def skipped_until(self, now: datetime) -> datetime | None:
-        """Return the time to which the clock jumped past `now`, or None. Slots that ended since were ended by a wrong
+    def skipped(self, now: datetime) -> tuple[datetime, datetime] | None:
+        """Return from when to when the clock jumped past `now`, or None. Slots that ended since were ended by a wrong
         clock. A jump that started somewhat after `now` counts too: the clock may have been ahead before by less than is
         noticed across a restart."""
-        after = self._db.value(
-            "SELECT after_at FROM clock_steps WHERE before_at <= ? AND after_at > ? ORDER BY id LIMIT 1",
+        row = self._db.row(
+            "SELECT before_at, after_at FROM clock_steps WHERE before_at <= ? AND after_at > ? ORDER BY id LIMIT 1",
             (now + UNNOTICED, now),
         )
-        return None if after is None else parse_time(after)
+        return None if row is None else (parse_time(row["before_at"]), parse_time(row["after_at"]))
 
     def fired_early(self, since: datetime, now: datetime) -> list[Job]:
         """Return jobs with a slot that ended since that wrong time but is still in the future."""
+        return self._jobs_with_slots("due_at > ?", (since, now))
+
+    def fired_before_time(self, since: datetime, now: datetime, ahead: timedelta) -> list[tuple[Job, DueSlot]]:
+        """Return jobs, each with its earliest slot, that a clock which was ahead by so much ended before its time, and
+        whose time has passed since, within the last day."""
+        after = now - _COMES_AGAIN_WITHIN
+        jobs = {job.id: job for job in self._jobs_with_slots("due_at > ? AND due_at <= ?", (since, after, now))}
+        rows = self._db.rows(
+            "SELECT job_id, due_at, local_key, ended_at FROM slots WHERE ended_at >= ? AND due_at > ? AND due_at <= ?"
+            " ORDER BY due_at DESC",
+            (since, after, now),
+        )
+        early: dict[int, DueSlot] = {}
+        for row in rows:
+            due = parse_time(row["due_at"])
+            if parse_time(row["ended_at"]) - ahead < due:
+                early[row["job_id"]] = DueSlot(due, row["local_key"])
+        return [(job, early[job_id]) for job_id, job in jobs.items() if job_id in early]
+
+    def _jobs_with_slots(self, due: str, values: tuple[datetime, ...]) -> list[Job]:
         return self._db.read_all(
             read_job,
             "SELECT * FROM jobs WHERE state <> 'cancelled' AND id IN"
-            " (SELECT job_id FROM slots WHERE ended_at >= ? AND due_at > ?) ORDER BY id",
-            (since, now),
+            f" (SELECT job_id FROM slots WHERE ended_at >= ? AND {due}) ORDER BY id",
+            values,
         )
 
     def plan_again(self, dues: Mapping[int, DueSlot], since: datetime, now: datetime) -> None:
@@ -79,7 +102,10 @@ class ClockSteps(DatabaseStore):
         the log; the message at the right time has its own key."""
         with self._db.write() as db:
             for job_id, due in dues.items():
-                db.execute("DELETE FROM slots WHERE job_id = ? AND ended_at >= ? AND due_at > ?", (job_id, since, now))
+                db.execute(
+                    "DELETE FROM slots WHERE job_id = ? AND ended_at >= ? AND (due_at > ? OR due_at >= ?)",
+                    (job_id, since, now, due.at),
+                )
                 db.execute(
                     "UPDATE jobs SET state = CASE state WHEN 'paused' THEN 'paused' ELSE 'active' END, ended_at = NULL,"
                     " next_due_at = ?, next_key = ?, replanned = replanned + 1 WHERE id = ?",
