@@ -162,6 +162,9 @@ def end_due_slots_of_jobs(
 # -------------------------------------------------------------------------------------------------------- notifications
 
 MAX_SEPARATE_REMINDERS = 5
+REMINDER_KEY_PREFIX = "reminder:"
+_LIST_KEY_PREFIX = "reminders:"
+LATE_LINE = "\n(It was due "
 _LISTED = 20
 _LINE = 160
 
@@ -245,7 +248,7 @@ def _group_messages(
         together = len(group) > MAX_SEPARATE_REMINDERS
         for part in [group] if together else [[reminder] for reminder in group]:
             first = part[0]
-            key = f"{'reminders' if together else 'reminder'}:{first.job.slot_name(first.ending.due)}"
+            key = f"{_LIST_KEY_PREFIX if together else REMINDER_KEY_PREFIX}{first.job.slot_name(first.ending.due)}"
             if together:
                 messages.append(ReminderMessage(key, place, _list_text(part, zone), ()))
             else:
@@ -258,7 +261,7 @@ def _single_text(reminder: _DueReminder, zone: ZoneInfo, now: datetime) -> str:
     if not reminder.late:
         return f"Reminder: {reminder.job.text}"
     due = reminder.ending.due.at
-    return f"Reminder: {reminder.job.text}\n(It was due {format_moment(due, zone)}, {format_lateness(now - due)} ago.)"
+    return f"Reminder: {reminder.job.text}{LATE_LINE}{format_moment(due, zone)}, {format_lateness(now - due)} ago.)"
 
 
 def _buttons(reminder: _DueReminder, zone: ZoneInfo) -> tuple[Button, ...]:

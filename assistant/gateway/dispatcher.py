@@ -22,7 +22,7 @@ from assistant.core.sessions import is_visible_on_bridge, peer_session_key, room
 from assistant.core.shutdown import SHUTDOWN_TIMEOUTS, ShutdownTimeouts, finish_within
 from assistant.core.store_ports import Outbox
 from assistant.core.telemetry import Tracer
-from assistant.gateway.outbox_worker import LoadMedia, OutboxWorker, ResolveDestination
+from assistant.gateway.outbox_worker import LoadMedia, MarkLate, OutboxWorker, ResolveDestination
 from assistant.gateway.supervisor import BridgeSupervisor
 from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.people import ConversationRoutes, People
@@ -51,6 +51,7 @@ class Dispatcher:
         resolve_destination: ResolveDestination,
         states: BridgeStates,
         load_media: LoadMedia,
+        mark_late: MarkLate,
         tracer: Tracer,
     ) -> None:
         """`resolve_destination` returns the bridge and target to which a message may currently be sent, or None."""
@@ -58,6 +59,7 @@ class Dispatcher:
         self._resolve_destination = resolve_destination
         self._states = states
         self._load_media = load_media
+        self._mark_late = mark_late
         self._clock = clock
         self._tracer = tracer
         self._barrier: Barrier | None = None
@@ -155,6 +157,7 @@ class Dispatcher:
             self._resolve_destination,
             self.wake,
             self._load_media,
+            self._mark_late,
             self._clock,
             self._tracer,
             self._barrier,

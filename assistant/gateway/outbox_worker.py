@@ -41,6 +41,8 @@ log = get_logger()
 ResolveDestination = Callable[[OutgoingMessage], tuple[str, str] | None]
 # Loads the bytes of an outgoing file. Raises `BridgeError` if it does not exist.
 LoadMedia = Callable[[Media], Media]
+# Returns the item as it is to be sent: with a word, stored, if it is late.
+MarkLate = Callable[[OutboxItem, datetime], OutboxItem]
 
 _MIN_RETRY_DELAY = timedelta(seconds=1)
 _MAX_RETRY_DELAY = timedelta(minutes=5)
@@ -53,8 +55,7 @@ _SEND_TIMEOUT = 120.0
 _CANCEL_TIMEOUT = 1.0
 # Seconds after which deliveries that nobody waits for are synced, unless a later commit did.
 _SYNC_DELAY = 0.1
-# Targets served concurrently.
-_MAX_PLACES_AT_ONCE = 8
+_MAX_PLACES_AT_ONCE = 8  # targets served concurrently
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class OutboxWorker:
     resolve_destination: ResolveDestination
     wake_bridge: Callable[[str], None]  # wakes the worker of a bridge to which an item was redirected
     load_media: LoadMedia
+    mark_late: MarkLate
     clock: Callable[[], datetime]
     tracer: Tracer
     barrier: Barrier | None = None
@@ -91,8 +93,7 @@ class OutboxWorker:
     _timer: asyncio.TimerHandle | None = None
     _sync_timer: asyncio.TimerHandle | None = None
     _syncing: set[asyncio.Task[None]] = field(default_factory=set)
-    # Sender task by target.
-    _sending: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _sending: dict[str, asyncio.Task[None]] = field(default_factory=dict)  # sender task by target
     _pauses: dict[str, _Pause] = field(default_factory=dict)
     # Items whose recipient is not connected: at a terminal each waits for its own session only.
     _unheard_ids: set[int] = field(default_factory=set)
@@ -219,7 +220,7 @@ class OutboxWorker:
         if item.state == "sending" and not self._is_within_dedupe_window(item, now):
             self._give_up(item, "ambiguous", "interrupted while it was being sent", now)
             return True
-        return await self._send(item)
+        return await self._send(self.mark_late(item, now))
 
     def _may_go(self, item: OutboxItem, now: datetime) -> bool:
         """Return whether an item may be sent to its target. Otherwise it is redirected or withheld; if it may have

@@ -62,7 +62,7 @@ from assistant.wire.services import (
     tell_mcp_change,
 )
 from assistant.wire.sleep import build_learning, build_sleep
-from assistant.wire.stores import Stores, build_token_counter
+from assistant.wire.stores import Stores, build_late_delivery, build_token_counter
 from assistant.wire.turns import (
     Base,
     build_approvals,
@@ -157,6 +157,7 @@ class App:
             OutgoingRouter(stores.people, stores.places, self.terminal.name).resolve_destination,
             stores.bridge_states,
             partial(load_outgoing_file, stores.workspace),
+            build_late_delivery(settings, stores),
             self.telemetry.tracer,
         )
         self.browsers = BrowserSessions(settings.home.browser_sessions, self._clock)

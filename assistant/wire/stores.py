@@ -15,6 +15,7 @@ from assistant.agenda.attendance import AgendaWatch, find_agenda_problems, unatt
 from assistant.agenda.calendar_days import CalendarDays
 from assistant.agenda.catch_up import LatenessPolicy, parse_quiet_hours
 from assistant.agenda.day import AgendaDays
+from assistant.agenda.late_delivery import LateDelivery
 from assistant.agenda.mentioned_dates import MentionedDates
 from assistant.backup.scheduler import find_backup_problems
 from assistant.calendars.service import find_calendar_problems
@@ -337,3 +338,7 @@ def build_reset_policies(settings: Settings) -> ResetPolicies:
 def build_lateness_policy(settings: Settings) -> LatenessPolicy:
     agenda = settings.values.agenda
     return LatenessPolicy(timedelta(seconds=agenda.late_seconds), parse_quiet_hours(agenda.quiet, settings.zone))
+
+
+def build_late_delivery(settings: Settings, stores: Stores) -> LateDelivery:
+    return LateDelivery(stores.outbox, stores.jobs, build_lateness_policy(settings), settings.zone)

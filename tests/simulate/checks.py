@@ -142,9 +142,10 @@ class Checks:
         self.reminders.check()
         await self._check_lists()
         self._check_journal()
-        self._check_spending()
         self._check_compactions()
         await self._check_status()
+        # Last, as it is done with the day.
+        self._check_spending()
         await self._check_recall()
         if self._days % 7 == 0:
             await self._check_memories()
@@ -256,7 +257,10 @@ class Checks:
         if not self._life.is_calm(1.5 * _DAY):
             return
         report = self._life.world.running.status()
+        today = self._life.local_time().date()
         for problem in report["problems"]:
+            if is_of_todays_calls(problem, self._billed.get(today, 0.0), self._caps.get(today, set())):
+                continue
             if _LEARNED_NOTHING not in problem and self._was_asked_again(problem):
                 self._complain(f"I11: status is not green again: {problem}")
 
@@ -335,6 +339,13 @@ class Checks:
         for name, data in _contents(self._life.world.home):
             if match := pattern.search(data):
                 self._complain(f"forget: {match[0].decode()} is forgotten and still in {name}")
+
+
+def is_of_todays_calls(problem: str, billed: float, caps: set[float]) -> bool:
+    """Whether a day's budget is too small for one more call by what was spent on that day: then it is red until the
+    day ends. A call is refused where the most that it may cost is more than the rest, which is less than half of the
+    lowest cap; the bill alone says nothing of that. What is left of the day before is out of order."""
+    return problem.startswith("The daily budget ") and bool(caps) and billed >= min(caps) / 2
 
 
 def _contents(home: Path) -> Iterator[tuple[str, bytes]]:

@@ -19,6 +19,7 @@ from assistant.agenda.scheduler import AgendaScheduler
 from assistant.core.jobs import FiringBatch, Job, NewJob, ReminderMessage
 from assistant.store.script.jobs import Jobs
 from assistant.store.script.outbox import StoredOutbox
+from tests.simulate.checks import is_of_todays_calls
 from tests.simulate.clock import VirtualLoop
 from tests.simulate.journal import LifeJournal
 from tests.simulate.life import Life
@@ -245,3 +246,13 @@ def test_an_entry_that_is_lost_from_the_journal_is_found(monkeypatch: pytest.Mon
     counts = iter([5, 4])
     monkeypatch.setattr(World, "read_value", lambda *_: next(counts))
     assert _complaints(days=2) == ["I4: the journal had 5 entries and has 4"]
+
+
+def test_a_daily_budget_may_be_nearly_used_by_the_calls_of_its_own_day() -> None:
+    """That was taken for a status that is not green again (seed 5, a cap of half a dollar)."""
+    problem = "The daily budget has too little left for a call: $0.40 of $0.50 is used."
+    assert is_of_todays_calls(problem, 0.40, {0.5})
+    # Of the day before, of a day without a call, and of something else.
+    assert not is_of_todays_calls(problem, 0.02, {0.5})
+    assert not is_of_todays_calls(problem, 0.0, set())
+    assert not is_of_todays_calls("A bridge is away.", 0.40, {0.5})

@@ -9,7 +9,7 @@ from assistant.core.bridge_api import Bridge
 from assistant.core.records import OutgoingMessage
 from assistant.core.telemetry import NULL_TRACER
 from assistant.gateway.dispatcher import Dispatcher
-from assistant.gateway.outbox_worker import ResolveDestination
+from assistant.gateway.outbox_worker import MarkLate, ResolveDestination
 from assistant.store.script.inbox import BridgeStates
 from assistant.store.script.outbox import StoredOutbox
 
@@ -34,6 +34,7 @@ def open_dispatcher(
     clock: Callable[[], datetime],
     resolve: ResolveDestination = destination_as_stored,
     states: BridgeStates | None = None,
+    mark_late: MarkLate = lambda item, _: item,
 ) -> Dispatcher:
     """Files go out as they are."""
     return Dispatcher(
@@ -43,5 +44,6 @@ def open_dispatcher(
         resolve,
         states or NeverPaused(),  # type: ignore[arg-type]
         lambda media: media,
+        mark_late,
         NULL_TRACER,
     )

@@ -223,6 +223,13 @@ class Jobs:
             (after or "", until, limit),
         )
 
+    def due_of_message(self, key: str) -> datetime | None:
+        """Return when the reminder was due that a message of its own has, by the key of the message; None if that is
+        to come again."""
+        job_id = key.split(":")[1]
+        at = self._db.value("SELECT due_at FROM slots WHERE job_id = ? AND told = ?", (int(job_id), key))
+        return None if at is None else parse_time(at)
+
     def next_due_at(self) -> datetime | None:
         """Return the earliest due time of all scopes, None if no job is active."""
         at = self._db.value("SELECT min(next_due_at) FROM jobs WHERE state = 'active'")

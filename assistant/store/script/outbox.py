@@ -1,6 +1,7 @@
 """The outbox of replies and notices, stuck deliveries and decisions about them, and the files of a turn.
 
-- One key, one body (I8). What may have arrived is sent again only if the owner says so, with the same key.
+- One key, one body, from the first try on that may have arrived (I8). What may have arrived is sent again only if the
+  owner says so, with the same key.
 - Items being sent right now cannot be changed by people: their `error` is empty.
 - Files of a turn are stored while it runs and sent with its answer, once even if the tool runs again; a failed turn
   sends none.
@@ -107,6 +108,17 @@ class StoredOutbox(DatabaseStore):
         bodies are immutable."""
         with self._db.write() as db:
             db.update_rows("outbox", {"id": item_id}, parts=dump_json(list(texts)), updated_at=now)
+
+    def add_text(self, item_id: int, text: str, now: datetime) -> OutboxItem | None:
+        """Add to the body of a pending item of which nothing was sent. Return it as it is now, None if it is not to be
+        sent any more."""
+        with self._db.write() as db:
+            db.execute(
+                "UPDATE outbox SET body = body || ?, parts = '[]', updated_at = ?"
+                " WHERE id = ? AND state = 'pending' AND parts_sent = 0",
+                (text, now, item_id),
+            )
+        return self.find_open(item_id)
 
     def record_parts_sent(self, item_id: int, parts: int, now: datetime) -> None:
         """Record how many parts the network has confirmed; the next one was not sent yet."""
