@@ -27,14 +27,15 @@ _QUESTION = lazy_regex(
     r"|trouve|qué|quién|cuándo|dónde|cuál|cómo|hvem|hva|når|hvor|hvilke\w*|finn)\b[^.!?\n]*",
     re.IGNORECASE,
 )
-_PLEASANT_WORDS = frozenset(
-    "hi hello hey bye goodbye welcome thank thanks thx please sorry yes yeah yep nop nope ok okay sure fine great nice cool"
-    " wow lol well right good morning afternoon evening night"
+_PLEASANT_TEXT = (
+    "hi hello hey bye goodbye welcome thank thanks thx please sorry yes yeah yep nop nope ok okay sure fine great nice"
+    " cool wow lol well right good morning afternoon evening night"
     " hallo guten morgen abend tag danke bitte ja nein schön schon gut"
     " bonjour bonsoir salut merci oui non bien hola buenos buenas días dias noches gracias sí si"
     " ciao buongiorno buonasera grazie prego hei takk tack hej"
-    " привет здравствуйте добрый доброе утро день вечер спасибо пожалуйста да нет".split()
+    " привет здравствуйте добрый доброе утро день вечер спасибо пожалуйста да нет"
 )
+_PLEASANT_WORDS = frozenset(_PLEASANT_TEXT.split())
 # In scripts without spaces.
 _PLEASANTRIES = lazy_regex(
     r"こんにちは|こんばんは|おはよう(?:ございます)?|ありがとう(?:ございます)?|はい|いいえ|你好|您好|谢谢|早上好|晚安|好的|再见"
