@@ -10,8 +10,9 @@ are words of their own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import import_module
-from itertools import product
+from itertools import groupby, product
 from typing import Any
 
 from assistant.core.text import STOP_WORDS
@@ -37,8 +38,9 @@ _NOTHING: Strings = frozenset({""})
 try:
     # How Python itself reads a pattern; there is no public way to it.
     _parser: Any = import_module("re._parser")
+    _LITERAL: Any = _parser.LITERAL
 except ImportError:  # where it is elsewhere, nothing is known of any pattern, and all are searched for
-    _parser = None
+    _parser = _LITERAL = None
 
 
 class _Plain(dict[int, str]):
@@ -77,15 +79,23 @@ def _of_parts(parts: Parts) -> tuple[Strings | None, list[Pieces]]:
     strings: Strings | None = _NOTHING
     run = _NOTHING  # what the last parts stand for together
     sets: list[Pieces] = []
-    for kind, value in parts:
-        new, needed = _of_part(str(kind), value)
+    for new, needed in _of_each(parts):
         sets += needed
         longer = None if new is None else _joined(run, new)
         if longer is None:
             sets += _pieces(run)
+        strings = longer if strings is run else None if strings is None or new is None else _joined(strings, new)
         run = longer or new or _NOTHING
-        strings = None if strings is None or new is None else _joined(strings, new)
     return strings, [*sets, *_pieces(run)]
+
+
+def _of_each(parts: Parts) -> Iterator[tuple[Strings | None, list[Pieces]]]:
+    """Yield the same of each part; letters that follow each other, which are most of a pattern, are one."""
+    for is_literal, alike in groupby(parts, key=lambda part: part[0] is _LITERAL):
+        if is_literal:
+            yield frozenset({"".join(chr(code) for _, code in alike)}), []
+        else:
+            yield from (_of_part(str(kind), value) for kind, value in alike)
 
 
 def _joined(first: Strings, second: Strings) -> Strings | None:
@@ -96,8 +106,6 @@ def _joined(first: Strings, second: Strings) -> Strings | None:
 
 def _of_part(kind: str, value: Any) -> tuple[Strings | None, list[Pieces]]:
     match kind:
-        case "LITERAL":
-            return frozenset({chr(value)}), []
         case "IN":
             return _of_characters(value), []
         case "AT":
@@ -182,6 +190,7 @@ def _pieces_of(string: str) -> Iterator[str]:
             yield f"{' ' * (place > 0)}{word}{' ' * (place < len(words) - 1)}"[:_LONGEST_PIECE]
 
 
+@cache
 def _piece_commonness(piece: str) -> float:
     word = piece.strip(" ")
     edges = len(piece) - len(word)

@@ -114,6 +114,7 @@ async def test_a_pattern_is_taken_up_in_the_index_by_no_thread_in_which_an_event
         return indexed(pattern)
 
     monkeypatch.setattr(pattern_files, "indexed", noted)
+    monkeypatch.setattr(pattern_files, "_taking_up", pattern_files._TakingUp(lambda: 0.0))
     pattern, signs = load_pattern("requests", "order"), read_classifier.__wrapped__().signs
 
     def ask() -> None:
@@ -128,3 +129,23 @@ async def test_a_pattern_is_taken_up_in_the_index_by_no_thread_in_which_an_event
     assert len(taken_up) == 1 + len(signs) == len(set(taken_up))
     ask()
     assert len(taken_up) == 1 + len(signs)
+
+
+def test_patterns_are_taken_up_one_at_a_time_with_rests_in_which_others_have_the_interpreter() -> None:
+    now, taken_up = [10.0], list[str]()
+    turns = pattern_files._TakingUp(lambda: now[0])
+
+    def take_up(name: str, seconds: float) -> bool:
+        def action() -> None:
+            assert not turns.take_up(lambda: taken_up.append("beside it"))
+            taken_up.append(name)
+            now[0] += seconds
+
+        return turns.take_up(action)
+
+    assert take_up("first", 0.03)
+    now[0] += 0.1
+    assert not take_up("too early", 0.03)
+    now[0] += 0.03
+    assert take_up("second", 0.01)
+    assert taken_up == ["first", "second"]
