@@ -142,6 +142,13 @@ def read_patterns(file: str) -> Mapping[str, re.Pattern[str]]:
     return compile_patterns(file, _read(file))
 
 
+def list_patterns() -> list[re.Pattern[str]]:
+    """Return all patterns of the rules, of all files."""
+    files = (path.stem for path in sorted(DATA_FILES.glob("*.toml")))
+    signs = [sign.pattern for sign in read_classifier().signs]
+    return [*(pattern for file in files for pattern in read_patterns(file).values()), *signs]
+
+
 def compile_patterns(file: str, data: Mapping[str, Any]) -> Mapping[str, re.Pattern[str]]:
     """Return the patterns in a file's `[patterns]` by name. `[flags]` has the flags of single patterns, and `default`
     for the others; without either, case is ignored."""

@@ -3,16 +3,22 @@
 A pattern needs sets of pieces of words: a match contains at least one of each. They are found in the parsed form of the
 pattern. Where nothing is known, nothing is needed.
 
+For the patterns of the rules `make docs` stores all of this in `data/required_words.json`, since to find it takes half
+a second of processor time.
+
 Words and pieces are compared without case, and each digit is a 0. A blank in a piece is the edge of a word; other signs
 are words of their own.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from itertools import groupby, product
+from math import fsum
 from typing import Any
 
 from assistant.core.text import STOP_WORDS
@@ -20,7 +26,11 @@ from assistant.core.text import STOP_WORDS
 Pieces = frozenset[str]
 Strings = frozenset[str]
 Parts = Iterable[tuple[Any, Any]]
+Needs = list[tuple[str, list[Pieces]]]
+"""The patterns to search for instead of one, one or two, and what each needs."""
 
+# A pattern of so many characters is worth to be searched for in two parts.
+_WORTH_A_SPLIT = 300
 # How many strings or characters a part of a pattern may stand for; more of them say little.
 _MOST_STRINGS, _MOST_CHARACTERS = 64, 16
 _MOST_SETS = 3
@@ -63,6 +73,19 @@ class _Plain(dict[int, str]):
 
 PLAIN = _Plain()
 """For `str.translate`: makes words comparable."""
+
+
+def fingerprint(pattern: re.Pattern[str]) -> str:
+    """Return what identifies a pattern with its flags."""
+    return sha256(f"{pattern.flags} {pattern.pattern}".encode()).hexdigest()[:16]
+
+
+def find_needs(pattern: re.Pattern[str]) -> Needs:
+    """Return what a pattern needs; a long one without groups is searched for in two parts."""
+    sources = [pattern.pattern]
+    if len(pattern.pattern) >= _WORTH_A_SPLIT and not pattern.groups:
+        sources = split_by_commonness(pattern.pattern, pattern.flags)
+    return [(source, required_pieces(source, pattern.flags)) for source in sources]
 
 
 def required_pieces(pattern: str, flags: int = 0) -> list[Pieces]:
@@ -202,7 +225,7 @@ def _piece_commonness(piece: str) -> float:
 
 
 def _commonness(pieces: Pieces) -> float:
-    return sum(map(_piece_commonness, pieces))
+    return fsum(map(_piece_commonness, pieces))
 
 
 def split_by_commonness(pattern: str, flags: int) -> list[str]:

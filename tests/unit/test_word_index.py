@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from sleep.rules import pattern_files
-from sleep.rules.pattern_files import DATA_FILES, load_pattern, read_classifier, read_patterns
-from sleep.rules.required_words import required_pieces, split_by_commonness
+from sleep.rules import pattern_files, word_index
+from sleep.rules.pattern_files import DATA_FILES, list_patterns, load_pattern, read_classifier, read_patterns
+from sleep.rules.required_words import Needs, find_needs, required_pieces, split_by_commonness
 from sleep.rules.sentence_cache import forget_sentences
 from sleep.rules.word_index import indexed, indexed_search
 from tests.support.month_texts import month_texts
@@ -149,3 +149,20 @@ def test_patterns_are_taken_up_one_at_a_time_with_rests_in_which_others_have_the
     now[0] += 0.03
     assert take_up("second", 0.01)
     assert taken_up == ["first", "second"]
+
+
+def test_what_a_pattern_of_the_rules_needs_is_stored_and_of_any_other_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[str] = []
+
+    def noted(pattern: re.Pattern[str]) -> Needs:
+        found.append(pattern.pattern)
+        return find_needs(pattern)
+
+    monkeypatch.setattr(word_index, "find_needs", noted)
+    for pattern in list_patterns()[::9]:
+        assert word_index.needs_of(pattern) == find_needs(pattern)
+    assert found == []
+    other = re.compile("what nobody (?:wrote|said)")
+    assert word_index.needs_of(other) == find_needs(other) and found == [other.pattern]
