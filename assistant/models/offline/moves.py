@@ -90,7 +90,9 @@ _AT = lazy_regex(r"(?:at|by|um(?! eine\b)|auf|ab|à|vers|a las?|a(?= \d{1,2} ?h)
 # "Make that 15", of a timer.
 _NUMBER_ALONE = lazy_regex(r"(?<![\w:.,])(\d{1,3})(?![\w:%]|[.,]\d| ?(?:h\b|uhr|[ap]m|o'clock|heures?|horas?))")
 _NEXT_DAY = lazy_regex(
-    r"\b(?:next \w+day|nachste[nr]? (?:\w+tag|mittwoch)|\w+di prochain|dimanche prochain|proximo \w+|\w+ que viene)\b"
+    r"\b(?:(?:next|following) \w+day|\w+day (?:after|next)\b(?! (?:that|the)\b)"
+    r"|(?:darauf)?(?:nachste|folgende)[nr]? (?:\w+tag|mittwoch)|(?:\w+di|dimanche) (?:prochain|suivant|d'apres)"
+    r"|(?:proximo|siguiente) \w+|\w+ (?:que viene|siguiente))\b"
 )
 _AT_HOUR = lazy_regex(r"\b(?:at|um|a|a las|by|till?|until|bis|jusqu'a|hasta) \d")
 
