@@ -1,0 +1,165 @@
+"""What is said of somebody, of a list and of a day that comes later, where the rules of offline mode once changed
+something that was not meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.utterances import after, listed, waiting
+
+PILL = "remind me every day at 9 pm to take the pill"
+
+
+@pytest.mark.parametrize(
+    ("given", "say", "there"),
+    [
+        (
+            "remind me to visit Marek on friday at 3 pm",
+            "Marek now works fridays at the bakery until three",
+            [("visit Marek", "2026-03-13T15:00")],
+        ),
+        (
+            "remind me to ring Aunt Ruth on saturday at 11 am",
+            "Aunt Ruth volunteers on saturdays until four now",
+            [("ring Aunt Ruth", "2026-03-14T11:00")],
+        ),
+        (
+            "Erinnere mich am Freitag um 15 Uhr an Marek",
+            "Marek arbeitet jetzt freitags bis drei in der Bäckerei",
+            [("Marek", "2026-03-13T15:00")],
+        ),
+        (
+            "rappelle-moi d'appeler Marc vendredi à 15h",
+            "Marc travaille maintenant le vendredi jusqu'à 17h",
+            [("appeler Marc", "2026-03-13T15:00")],
+        ),
+        (
+            "recuérdame llamar a Marta el viernes a las 15:00",
+            "Marta trabaja ahora los viernes hasta las tres",
+            [("llamar a Marta", "2026-03-13T15:00")],
+        ),
+    ],
+)
+async def test_when_somebody_works_moves_no_reminder_that_names_them(
+    tmp_path: Path, given: str, say: str, there: list[tuple[str, str]]
+) -> None:
+    outcome = await after(tmp_path, given, say)
+    assert waiting(outcome) == there
+    assert "is changed" not in outcome.answer
+
+
+@pytest.mark.parametrize(
+    ("given", "say", "text"),
+    [
+        (
+            "remind me to take in the washing today at 4 pm",
+            "looks like rain, so tell me about the washing at 2 already",
+            "take in the washing",
+        ),
+        (
+            "Erinnere mich heute um 16 Uhr an die Wäsche",
+            "sieht nach Regen aus, also sag mir schon um 14 Uhr wegen der Wäsche Bescheid",
+            "Wäsche",
+        ),
+    ],
+)
+async def test_what_is_to_be_told_already_at_another_hour_is_moved(
+    tmp_path: Path, given: str, say: str, text: str
+) -> None:
+    assert waiting(await after(tmp_path, given, say)) == [(text, "2026-03-11T14:00")]
+
+
+@pytest.mark.parametrize(
+    ("given", "say", "thing"),
+    [
+        ("add socks to my packing list", "packing list, what's on there so far", "socks"),
+        ("add socks to my packing list", "my packing list: what have we got", "socks"),
+        ("Setz Kerzen auf die Partyliste", "Partyliste, was steht da drauf", "Kerzen"),
+        ("ajoute des bougies à la liste fête", "liste fête, y a quoi dessus", "bougies"),
+    ],
+)
+async def test_a_list_that_is_named_before_a_question_is_shown(
+    tmp_path: Path, given: str, say: str, thing: str
+) -> None:
+    outcome = await after(tmp_path, given, say)
+    assert len(outcome.todos) == 1 and thing in outcome.answer
+
+
+@pytest.mark.parametrize("given", [(), ("add order the cake to my to-do list",)])
+@pytest.mark.parametrize(
+    "say",
+    [
+        "Sue offered to order the cake, one less thing on my list",
+        "Sue's ordered the cake for me, that's one thing less for my list",
+    ],
+)
+async def test_one_thing_less_on_a_list_adds_nothing(tmp_path: Path, given: tuple[str, ...], say: str) -> None:
+    assert len((await after(tmp_path, *given, say)).todos) == len(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "say", "text"),
+    [
+        (PILL, "skip tomorrow's pill", "take the pill"),
+        (PILL, "no pill tomorrow", "take the pill"),
+        ("rappelle-moi tous les jours à 21h de prendre le cachet", "saute le cachet de demain", "prendre le cachet"),
+    ],
+)
+async def test_tomorrows_time_is_left_out_and_todays_stays(tmp_path: Path, given: str, say: str, text: str) -> None:
+    outcome = await after(tmp_path, given, say)
+    assert waiting(outcome) == [(text, "2026-03-11T21:00"), (text, "2026-03-13T21:00")]
+    assert [
+        job.spec is not None and "DAILY" in str(job.spec) for job in sorted(outcome.reminders, key=lambda j: j.id)
+    ] == [
+        True,
+        False,
+    ]
+
+
+async def test_a_time_that_was_left_out_comes_again_when_that_is_taken_back(tmp_path: Path) -> None:
+    outcome = await after(tmp_path, PILL, "skip tomorrow's pill", "undo that")
+    assert waiting(outcome) == [("take the pill", "2026-03-11T21:00")]
+    assert "DAILY" in str(outcome.reminders[0].spec)
+
+
+async def test_a_weekly_time_after_the_next_is_left_out(tmp_path: Path) -> None:
+    given = "remind me every friday at 6 pm to put the bins out"
+    outcome = await after(tmp_path, given, "skip the bins on friday 20 march")
+    assert waiting(outcome) == [("put the bins out", "2026-03-13T18:00"), ("put the bins out", "2026-03-27T18:00")]
+
+
+@pytest.mark.parametrize(
+    ("say", "text"),
+    [
+        ("gran's tablets run out on the 19th, so on the 17th at ten tell me to ring the chemist", "ring the chemist"),
+        (
+            "les cachets de mamie finissent le 19, donc le 17 à 10h dis-moi d'appeler la pharmacie",
+            "appeler la pharmacie",
+        ),
+    ],
+)
+async def test_the_time_before_the_verb_of_the_order_is_that_of_the_reminder(
+    tmp_path: Path, say: str, text: str
+) -> None:
+    assert waiting(await after(tmp_path, say)) == [(text, "2026-03-17T10:00")]
+
+
+@pytest.mark.parametrize(
+    ("given", "say"),
+    [
+        (("almonds", "cornflour"), "we're fine for cornflour after all, cross it off"),
+        (("almonds", "oats"), "turns out we've got plenty of oats, tick it off the shopping"),
+    ],
+)
+async def test_what_there_is_enough_of_comes_off_its_list_and_is_not_done(
+    tmp_path: Path, given: tuple[str, ...], say: str
+) -> None:
+    outcome = await after(tmp_path, *(f"add {thing} to my shopping list" for thing in given), say)
+    assert listed(outcome) == [("almonds", "shopping", "", False)]
+
+
+async def test_what_there_is_hardly_any_of_is_put_on_the_list(tmp_path: Path) -> None:
+    say = "we've run out of foil and there's hardly any rice left, both on the shopping list please"
+    assert [todo.text for todo in (await after(tmp_path, say)).todos] == ["foil", "rice"]
