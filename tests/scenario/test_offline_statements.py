@@ -163,3 +163,71 @@ async def test_what_there_is_enough_of_comes_off_its_list_and_is_not_done(
 async def test_what_there_is_hardly_any_of_is_put_on_the_list(tmp_path: Path) -> None:
     say = "we've run out of foil and there's hardly any rice left, both on the shopping list please"
     assert [todo.text for todo in (await after(tmp_path, say)).todos] == ["foil", "rice"]
+
+
+@pytest.mark.parametrize(
+    ("given", "say", "there"),
+    [
+        (
+            "remind me to call the vet on Friday at 9 am",
+            "vet's shut fridays it turns out, i'll call thursday instead, same time",
+            [("call the vet", "2026-03-12T09:00")],
+        ),
+        (
+            "remind me every Saturday at 9 am to clean the fish tank",
+            "we're away this weekend so no fish tank",
+            [("clean the fish tank", "2026-03-21T09:00")],
+        ),
+        (
+            "remind me to collect Nan on Friday at 3 pm",
+            "nan's train gets in an hour later than i thought, shift her pick-up to four",
+            [("collect Nan", "2026-03-13T16:00")],
+        ),
+        (
+            "remind me about the allotment meeting on Thursday at 7 pm",
+            "the allotment meeting's been put back to the following thursday, same time",
+            [("allotment meeting", "2026-03-19T19:00")],
+        ),
+        (
+            "rappelle-moi tous les jours à 21h de prendre mon fer",
+            "le médecin dit que le fer c'est mieux le matin, donc 7h30",
+            [("prendre mon fer", "2026-03-12T07:30")],
+        ),
+        (
+            "remind me every day at 8 am to do my knee exercises",
+            "give the knee exercises a rest till monday",
+            [("do my knee exercises", "2026-03-16T08:00")],
+        ),
+    ],
+)
+async def test_a_reminder_is_moved_by_what_is_said_beside_its_reason(
+    tmp_path: Path, given: str, say: str, there: list[tuple[str, str]]
+) -> None:
+    assert waiting(await after(tmp_path, given, say)) == there
+
+
+@pytest.mark.parametrize(
+    ("given", "say"),
+    [
+        (
+            ("add order the hinges to my to-do list", "mark order the hinges as done"),
+            "spoke too soon about the hinges, they still need ordering",
+        ),
+        (
+            ("ajoute commander les charnières à ma liste de tâches", "marque commander les charnières comme fait"),
+            "les charnières sont jamais arrivées, remets-les dans les choses à faire",
+        ),
+    ],
+)
+async def test_what_was_ticked_off_too_soon_is_open_again(tmp_path: Path, given: tuple[str, ...], say: str) -> None:
+    assert [done for *_, done in listed(await after(tmp_path, *given, say))] == [False]
+
+
+async def test_one_more_for_my_list_is_put_there(tmp_path: Path) -> None:
+    say = "got to have the tax form in by the 31st so that's one for my to-dos"
+    assert listed(await after(tmp_path, say)) == [("have the tax form in", "", "2026-03-31", False)]
+
+
+async def test_jobs_that_nobody_got_round_to_are_shown(tmp_path: Path) -> None:
+    outcome = await after(tmp_path, "add ring the bank to my to-do list", "which jobs haven't I got round to yet")
+    assert "ring the bank" in outcome.answer

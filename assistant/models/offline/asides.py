@@ -48,6 +48,11 @@ _BECAUSE = lazy_regex(
     r",? (?:because(?! of)|cos|cuz|coz|since|as|weil|denn|parce que?|puisque|car|vu que|porque|ya que|que)\s+(?=\w)"
 )
 _SO = re.compile(r"(?:(?:so|and|donc|alors|also|deshalb|asi que|así que|entonces)\s+)", re.IGNORECASE)
+# "The vet's shut Fridays": no time of anything else.
+_SHUT = lazy_regex(
+    r"(?:'s|\bis|\bare|'re|\bist|\bsind|\best|\bsont|\besta|\bestan) (?:always |normally |immer |toujours |siempre )?"
+    r"(?:shut|closed|fully booked|zu|geschlossen|ausgebucht|ferme\w*|complet\w*|cerrad[oa]s?)\b"
+)
 _A_REMINDER = lazy_regex(r"\b(?:a|one|une?|eine?|un) (?:reminder|rappel|erinnerung|recordatorio)\b")
 _ASKING = ("set_reminder", "wants_reminder", "nudges")
 _PRONOUN = lazy_regex(
@@ -131,10 +136,19 @@ def without_what_stays(text: str, items: Sequence[ListedItem]) -> str:
     return ", ".join(kept)
 
 
+def tells_when_shut(part: str) -> bool:
+    """Whether a part of a sentence says when something is closed or full: "the vet's shut Fridays"."""
+    return _SHUT.search(fold(part)) is not None and bool(find_times(part).pieces)
+
+
 def without_told_times(text: str, items: Sequence[ListedItem]) -> str:
     """What names a thing that is there and its new hour, without a clause that names none of them and another time:
     "the shop shuts at 3, so I'd better get the cello at 2"."""
     parts = [part for part in SENTENCE_PARTS.split(text) if part.strip()]
+    shut = [part for part in parts if tells_when_shut(part)]
+    if shut and any(find_times(part).pieces for part in parts if part not in shut):
+        # Whose shop it is may be named there alone.
+        return ", ".join(find_times(part).words if part in shut else part for part in parts)
     named = [part for part in parts if matching(content_words(part), items) and find_times(part).has_clock]
     other = [part for part in parts if part not in named and find_times(part).pieces and content_words(part)]
     other = [part for part in other if not (matching(content_words(part), items) or says("move", fold(part)))]

@@ -131,6 +131,11 @@ _PUTS_BACK = lazy_regex(
     r"|(?:vuelve a (?:poner|anadir)|pon|apunta)l[oa]s? (?:otra vez|de nuevo))\b.*"
     r"(?:list|zettel|aufgaben|to-?dos?|a faire|taches|courses|tareas|pendiente|compra)"
 )
+_TOO_SOON = lazy_regex(r"\b(?:spoke too soon|parle trop vite|zu fruh gefreut|demasiado pronto)\b")
+# "We're away this weekend so no swimming"
+_SO_NONE = lazy_regex(
+    r"\b(?:so|also|donc|asi que) (?:no|keine?n?|pas d[e']|nada de) ?(?!more|longer|need|point|way|mal)\w"
+)
 # How it is from now on, by a word that says so.
 _FROM_NOW = lazy_regex(
     r"\b(?:now|instead|from now on|after all|turns out|we(?:'ve| have)? (?:said|agreed on|settled on)|actually"
@@ -178,7 +183,9 @@ def points_at_there(text: str) -> bool:
     if _BETTER.search(folded) and _is_bare(text) and find_times(text).pieces:
         return True
     forms = (_PLACES_DONE, _NUMBERS_DONE, _WAS_TO_BE, _ONLY_UNTIL, _SHOULD_SAY)
-    return _PUTS_BACK.search(folded) is not None or any(form.match(folded) for form in forms)
+    if any(form.match(folded) for form in forms) or any(form.search(folded) for form in (_PUTS_BACK, _TOO_SOON)):
+        return True
+    return _SO_NONE.search(folded) is not None and bool(find_times(text).of_kind("day", "span"))
 
 
 def is_off_for_done(text: str) -> bool:

@@ -81,8 +81,8 @@ _OTHERWISE = lazy_regex(  # "a bit later, at eight": not once more
 )
 _INSTEAD = lazy_regex(r"\b(?:instead|rather|stattdessen|lieber|besser|plutot|mejor)\b")
 _BELONGS = lazy_regex(
-    r"\b(?:should (?:be|go)|belongs?|go(?:es)?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?"
-    r"|pertenecen?)\b"
+    r"\b(?:should (?:be|go)|belongs?|go(?:es)?|gehor\w*|muss\w* eher|vont?|(?:devr|aur)ai(?:en)?t|van?|deberian?"
+    r"|pertenecen?|tendrian? que)\b"
 )
 
 
