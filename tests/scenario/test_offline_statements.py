@@ -231,3 +231,35 @@ async def test_one_more_for_my_list_is_put_there(tmp_path: Path) -> None:
 async def test_jobs_that_nobody_got_round_to_are_shown(tmp_path: Path) -> None:
     outcome = await after(tmp_path, "add ring the bank to my to-do list", "which jobs haven't I got round to yet")
     assert "ring the bank" in outcome.answer
+
+
+async def test_what_was_still_not_done_is_neither_ticked_off_nor_renamed(tmp_path: Path) -> None:
+    given = ("add call the registrar to my to-do list", "add pick a font to my to-do list")
+    outcome = await after(tmp_path, *given, "still haven't called the registrar but I have picked a font")
+    assert listed(outcome) == [("call the registrar", "", "", False), ("pick a font", "", "", True)]
+
+
+async def test_how_many_things_follow_is_no_thing_and_no_list(tmp_path: Path) -> None:
+    outcome = await after(tmp_path, "deux trucs pour le marché : du miel et des noix, sur la liste de courses")
+    assert [(text, name) for text, name, *_ in listed(outcome)] == [("miel", "courses"), ("noix", "courses")]
+
+
+@pytest.mark.parametrize(
+    ("given", "say", "there"),
+    [
+        (
+            "remind me about the market on Saturday at 7 am",
+            "seven is a bit keen for the market, eight will do",
+            "2026-03-14T08:00",
+        ),
+        (
+            "remind me about book club on Thursday at 7 pm",
+            "could you swap thursday's book club to the week after",
+            "2026-03-19T19:00",
+        ),
+    ],
+)
+async def test_an_hour_that_will_do_and_the_week_after_are_the_new_time(
+    tmp_path: Path, given: str, say: str, there: str
+) -> None:
+    assert [due for _, due in waiting(await after(tmp_path, given, say))] == [there]

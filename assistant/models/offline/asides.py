@@ -120,8 +120,13 @@ def puts_them(text: str) -> bool:
 
 def counts_things(text: str) -> bool:
     """Whether an order says first how many things follow: "two things for my list, ..."."""
-    first, *others = _SENTENCE_CLAUSES.split(fold(text))
-    return bool(others) and _WHAT_FOR.fullmatch(first) is not None
+    first, *others = _SENTENCE_CLAUSES.split(text)
+    return bool(others) and says_how_many(first)
+
+
+def says_how_many(head: str) -> bool:
+    """Whether a clause only says how many things follow, or what for: "two things for the weekend"."""
+    return _WHAT_FOR.fullmatch(fold(head)) is not None
 
 
 def without_what_stays(text: str, items: Sequence[ListedItem]) -> str:

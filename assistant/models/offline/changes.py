@@ -42,7 +42,8 @@ from assistant.models.offline.tense_forms import is_all_open, parts_still_open
 
 _PARTS = lazy_regex(r"\s*[,;.!]\s+")
 _MISSING = lazy_regex(
-    r"\b(?:not|didn'?t|isn'?t|missing|nicht|kein\w*|fehl\w*|pas|a(?:vait)? plus|manque\w*|reste\w*|no|falta\w*|queda\w*"
+    r"\b(?:not|didn'?t|isn'?t|haven'?t|hasn'?t|missing|nicht|kein\w*|fehl\w*|pas|a(?:vait)? plus|manque\w*|reste\w*"
+    r"|no|falta\w*|queda\w*"
     r"|still (?:to|open|left|outstanding|needs?)|noch (?:offen|zu|ubrig)|encore a|pendiente)\b"
 )
 _HAS = lazy_regex(r"\b(?:got|have|hab\w*|haben|tengo|tenemos|ai|a|avons|pris|bought)\b")
