@@ -1,5 +1,5 @@
-"""Writes docs/developing/reference/, docs/notices.md, the man pages and the recipes of packages from the program
-itself.
+"""Writes docs/developing/reference/, docs/notices.md, the man pages, the recipes of packages and what a start looks up
+rather than finds (schemas, words of patterns) from the program itself.
 
 `make docs` writes the pages; `make docs-check` fails, naming the page, when one differs from what the program would
 write now. The pages depend on nothing of the machine they are made on: no home, no terminal, no environment.
@@ -38,6 +38,8 @@ from assistant.store.schema.migrations import (
 )
 from docs.man_pages import render_man_page
 from docs.system_packages import render_debian_changelog, render_debian_control, render_debian_rules, render_formula
+from sleep.rules.pattern_files import list_patterns
+from sleep.rules.word_index import render_needs
 
 DOCS = Path(__file__).parent
 REFERENCE = "developing/reference/"
@@ -315,6 +317,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
         f"../assistant/store/schema/complete/{migrations.name}.sql": partial(complete_schema, migrations)
         for migrations in (script_migrations, character_migrations, memory_migrations, search_migrations)
     },
+    "../sleep/rules/data/required_words.json": lambda: render_needs(list_patterns()),
     "../packaging/homebrew/nocturne.rb": render_formula,
     "../packaging/debian/control": render_debian_control,
     "../packaging/debian/rules": render_debian_rules,

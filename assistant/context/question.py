@@ -27,16 +27,19 @@ _QUESTION = lazy_regex(
     r"|trouve|qué|quién|cuándo|dónde|cuál|cómo|hvem|hva|når|hvor|hvilke\w*|finn)\b[^.!?\n]*",
     re.IGNORECASE,
 )
+_PLEASANT_TEXT = (
+    "hi hello hey bye goodbye welcome thank thanks thx please sorry yes yeah yep nop nope ok okay sure fine great nice"
+    " cool wow lol well right good morning afternoon evening night"
+    " hallo guten morgen abend tag danke bitte ja nein schön schon gut"
+    " bonjour bonsoir salut merci oui non bien hola buenos buenas días dias noches gracias sí si"
+    " ciao buongiorno buonasera grazie prego hei takk tack hej"
+    " привет здравствуйте добрый доброе утро день вечер спасибо пожалуйста да нет"
+)
+_PLEASANT_WORDS = frozenset(_PLEASANT_TEXT.split())
+# In scripts without spaces.
 _PLEASANTRIES = lazy_regex(
-    r"\b(?:hi|hello|hey|bye|goodbye|welcome|thanks?|thx|please|sorry|yes|yeah|yep|nope?|ok|okay|sure|fine|great|nice|cool"
-    r"|wow|haha+|lol|well|right|good|morning|afternoon|evening|night"
-    r"|hallo|guten|morgen|abend|tag|danke|bitte|ja|nein|sch[öo]n|gut"
-    r"|bonjour|bonsoir|salut|merci|oui|non|bien|hola|buen[oa]s|d[ií]as|noches|gracias|s[ií]"
-    r"|ciao|buongiorno|buonasera|grazie|prego|hei|takk|tack|hej"
-    r"|привет|здравствуйте|добр(?:ый|ое)|утро|день|вечер|спасибо|пожалуйста|да|нет)\b"
-    r"|こんにちは|こんばんは|おはよう(?:ございます)?|ありがとう(?:ございます)?|はい|いいえ|你好|您好|谢谢|早上好|晚安|好的|再见"
-    r"|안녕(?:하세요)?|감사합니다",
-    re.IGNORECASE,
+    r"こんにちは|こんばんは|おはよう(?:ございます)?|ありがとう(?:ございます)?|はい|いいえ|你好|您好|谢谢|早上好|晚安|好的|再见"
+    r"|안녕(?:하세요)?|감사합니다"
 )
 
 
@@ -54,8 +57,14 @@ def searchable_text(question: str) -> str:
     if len(text) > _QUESTION_LENGTH:
         asking = " ".join(match[0].strip() for match in _QUESTION.finditer(text))
         text = (asking or text)[:_QUESTION_LENGTH]
-    rest = _PLEASANTRIES.sub(" ", text)
-    return text if re.search(r"\w\w", rest) else ""
+    return text if any(map(_says_something, re.findall(r"\w\w+", text))) else ""
+
+
+def _says_something(word: str) -> bool:
+    folded = word.lower()
+    if folded in _PLEASANT_WORDS or set(folded) == set("ha"):
+        return False
+    return word.isascii() or re.search(r"\w\w", _PLEASANTRIES.sub(" ", word)) is not None
 
 
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}

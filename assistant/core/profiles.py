@@ -21,7 +21,10 @@ _ACCENTS = lazy_regex("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f]")
 
 def fold_name(name: str) -> str:
     """Normalise a name for comparison: no case, accents or extra white space."""
-    plain = unicodedata.normalize("NFKD", " ".join(name.split()).casefold())
+    folded = " ".join(name.split()).casefold()
+    if folded.isascii():
+        return folded
+    plain = unicodedata.normalize("NFKD", folded)
     return unicodedata.normalize("NFKC", _ACCENTS.sub("", plain))
 
 

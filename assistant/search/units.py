@@ -161,7 +161,7 @@ def _cut(sentence: str) -> Iterator[str]:
         for first in range(0, len(words), UNIT_WORDS):
             yield " ".join(words[first : first + UNIT_WORDS])
         return
-    letters = UNIT_WORDS * (_CJK_A_WORD if _CJK.search(sentence) else 6)
+    letters = UNIT_WORDS * (_CJK_A_WORD if not sentence.isascii() and _CJK.search(sentence) else 6)
     for first in range(0, len(sentence), letters):
         yield sentence[first : first + letters].strip()
 
@@ -170,7 +170,8 @@ def _words(text: str) -> int:
     """Return the approximate number of words; two characters of a script without spaces count as one."""
     if len(text) >= _SURELY_LONG:
         return len(text) // 400
-    return text.count(" ") + text.count("\n") + 1 + len(_CJK.findall(text)) // _CJK_A_WORD + len(text) // 400
+    spaceless = 0 if text.isascii() else len(_CJK.findall(text)) // _CJK_A_WORD
+    return text.count(" ") + text.count("\n") + 1 + spaceless + len(text) // 400
 
 
 def count_words(text: str) -> dict[str, int]:

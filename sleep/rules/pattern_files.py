@@ -14,6 +14,8 @@ import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from threading import Lock
+from time import monotonic
 from typing import Any, cast
 
 from assistant.core.dataclass import dataclass
@@ -25,6 +27,8 @@ _FLAGS = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.D
 # A start asks each pattern a few times: too few for the time that the index of them takes.
 _ASKED_OFTEN = 50
 _INDEXED_METHODS = ("search", "match", "finditer", "sub")
+# After one was taken up, none is for so many times as long, so that a busy loop gets most of the interpreter.
+_RESTS = 4
 _FRAGMENT = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -67,11 +71,38 @@ class Classifier:
     most_words: int
 
 
+class _TakingUp:
+    """Lets one thread at a time take up a pattern, with rests in between."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._lock = Lock()
+        self._clock = clock
+        self._next_at = 0.0
+
+    def take_up(self, action: Callable[[], None]) -> bool:
+        """Return whether `action` was called."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if (begin := self._clock()) < self._next_at:
+                return False
+            action()
+            end = self._clock()
+            self._next_at = end + _RESTS * (end - begin)
+            return True
+        finally:
+            self._lock.release()
+
+
+_taking_up = _TakingUp()
+
+
 class _CountedPattern:
     """A `re.Pattern`, loaded at first use. One that is asked often is looked up in the index of words first.
 
-    To take one up in the index takes up to 100 ms, for which an event loop would stand still: what is asked there is
-    searched for without the index until another thread has taken it up.
+    To take one up in the index takes up to 30 ms of the interpreter, for which an event loop would stand still. What is
+    asked there is searched for without the index until another thread has taken it up; and threads take up one at a
+    time, with rests.
     """
 
     def __init__(self, read: Callable[[], re.Pattern[str]], *, indexed: bool = True) -> None:
@@ -88,9 +119,8 @@ class _CountedPattern:
                 return value
             from assistant.core.pacing import is_in_event_loop  # a command that asks little needs no asyncio
 
-            if is_in_event_loop():
+            if is_in_event_loop() or not _taking_up.take_up(lambda: vars(self).update(indexed(pattern))):
                 return value
-            vars(self).update(indexed(pattern))
             return vars(self)[attribute]
         setattr(self, attribute, value)
         return value
@@ -110,6 +140,13 @@ def _counted_pattern(pattern: re.Pattern[str]) -> re.Pattern[str]:
 def read_patterns(file: str) -> Mapping[str, re.Pattern[str]]:
     """Return all patterns of `<file>.toml` by name."""
     return compile_patterns(file, _read(file))
+
+
+def list_patterns() -> list[re.Pattern[str]]:
+    """Return all patterns of the rules, of all files."""
+    files = (path.stem for path in sorted(DATA_FILES.glob("*.toml")))
+    signs = [sign.pattern for sign in read_classifier().signs]
+    return [*(pattern for file in files for pattern in read_patterns(file).values()), *signs]
 
 
 def compile_patterns(file: str, data: Mapping[str, Any]) -> Mapping[str, re.Pattern[str]]:

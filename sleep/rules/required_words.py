@@ -3,15 +3,22 @@
 A pattern needs sets of pieces of words: a match contains at least one of each. They are found in the parsed form of the
 pattern. Where nothing is known, nothing is needed.
 
+For the patterns of the rules `make docs` stores all of this in `data/required_words.json`, since to find it takes half
+a second of processor time.
+
 Words and pieces are compared without case, and each digit is a 0. A blank in a piece is the edge of a word; other signs
 are words of their own.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from functools import cache
+from hashlib import sha256
 from importlib import import_module
-from itertools import product
+from itertools import groupby, product
+from math import fsum
 from typing import Any
 
 from assistant.core.text import STOP_WORDS
@@ -19,7 +26,11 @@ from assistant.core.text import STOP_WORDS
 Pieces = frozenset[str]
 Strings = frozenset[str]
 Parts = Iterable[tuple[Any, Any]]
+Needs = list[tuple[str, list[Pieces]]]
+"""The patterns to search for instead of one, one or two, and what each needs."""
 
+# A pattern of so many characters is worth to be searched for in two parts.
+_WORTH_A_SPLIT = 300
 # How many strings or characters a part of a pattern may stand for; more of them say little.
 _MOST_STRINGS, _MOST_CHARACTERS = 64, 16
 _MOST_SETS = 3
@@ -37,8 +48,9 @@ _NOTHING: Strings = frozenset({""})
 try:
     # How Python itself reads a pattern; there is no public way to it.
     _parser: Any = import_module("re._parser")
+    _LITERAL: Any = _parser.LITERAL
 except ImportError:  # where it is elsewhere, nothing is known of any pattern, and all are searched for
-    _parser = None
+    _parser = _LITERAL = None
 
 
 class _Plain(dict[int, str]):
@@ -63,6 +75,19 @@ PLAIN = _Plain()
 """For `str.translate`: makes words comparable."""
 
 
+def fingerprint(pattern: re.Pattern[str]) -> str:
+    """Return what identifies a pattern with its flags."""
+    return sha256(f"{pattern.flags} {pattern.pattern}".encode()).hexdigest()[:16]
+
+
+def find_needs(pattern: re.Pattern[str]) -> Needs:
+    """Return what a pattern needs; a long one without groups is searched for in two parts."""
+    sources = [pattern.pattern]
+    if len(pattern.pattern) >= _WORTH_A_SPLIT and not pattern.groups:
+        sources = split_by_commonness(pattern.pattern, pattern.flags)
+    return [(source, required_pieces(source, pattern.flags)) for source in sources]
+
+
 def required_pieces(pattern: str, flags: int = 0) -> list[Pieces]:
     """Return sets of pieces of words: a match has a piece of each of them. Empty if nothing is known."""
     if _parser is None:
@@ -77,15 +102,23 @@ def _of_parts(parts: Parts) -> tuple[Strings | None, list[Pieces]]:
     strings: Strings | None = _NOTHING
     run = _NOTHING  # what the last parts stand for together
     sets: list[Pieces] = []
-    for kind, value in parts:
-        new, needed = _of_part(str(kind), value)
+    for new, needed in _of_each(parts):
         sets += needed
         longer = None if new is None else _joined(run, new)
         if longer is None:
             sets += _pieces(run)
+        strings = longer if strings is run else None if strings is None or new is None else _joined(strings, new)
         run = longer or new or _NOTHING
-        strings = None if strings is None or new is None else _joined(strings, new)
     return strings, [*sets, *_pieces(run)]
+
+
+def _of_each(parts: Parts) -> Iterator[tuple[Strings | None, list[Pieces]]]:
+    """Yield the same of each part; letters that follow each other, which are most of a pattern, are one."""
+    for is_literal, alike in groupby(parts, key=lambda part: part[0] is _LITERAL):
+        if is_literal:
+            yield frozenset({"".join(chr(code) for _, code in alike)}), []
+        else:
+            yield from (_of_part(str(kind), value) for kind, value in alike)
 
 
 def _joined(first: Strings, second: Strings) -> Strings | None:
@@ -96,8 +129,6 @@ def _joined(first: Strings, second: Strings) -> Strings | None:
 
 def _of_part(kind: str, value: Any) -> tuple[Strings | None, list[Pieces]]:
     match kind:
-        case "LITERAL":
-            return frozenset({chr(value)}), []
         case "IN":
             return _of_characters(value), []
         case "AT":
@@ -182,6 +213,7 @@ def _pieces_of(string: str) -> Iterator[str]:
             yield f"{' ' * (place > 0)}{word}{' ' * (place < len(words) - 1)}"[:_LONGEST_PIECE]
 
 
+@cache
 def _piece_commonness(piece: str) -> float:
     word = piece.strip(" ")
     edges = len(piece) - len(word)
@@ -193,7 +225,7 @@ def _piece_commonness(piece: str) -> float:
 
 
 def _commonness(pieces: Pieces) -> float:
-    return sum(map(_piece_commonness, pieces))
+    return fsum(map(_piece_commonness, pieces))
 
 
 def split_by_commonness(pattern: str, flags: int) -> list[str]:

@@ -8,12 +8,15 @@ passed over, so that the result is the same with and without the index.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from sleep.rules.required_words import PLAIN, required_pieces, split_by_commonness
+from sleep.rules.required_words import PLAIN, Needs, Pieces, find_needs, fingerprint
 from sleep.rules.sentence_cache import call_when_forgotten
 
 Search = Callable[..., re.Match[str] | None]
@@ -21,8 +24,7 @@ Search = Callable[..., re.Match[str] | None]
 # What is remembered, until it is forgotten with the sentences.
 _MOST_TEXTS, _LONGEST_TEXT = 256, 1_000
 _MOST_WORDS, _LONGEST_WORD = 16_384, 40
-# A pattern of so many characters is worth to be searched for in two parts.
-_WORTH_A_SPLIT = 300
+_STORED = Path(__file__).with_name("data") / "required_words.json"
 
 
 class WordIndex:
@@ -36,12 +38,12 @@ class WordIndex:
         self._of_word: dict[str, int] = {}
         self.of_text: dict[str, int] = {}  # what `find` has found lately
 
-    def extended(self, patterns: Iterable[tuple[str, int]]) -> tuple[WordIndex, list[int]]:
-        """Return an index that knows these patterns, too (with their flags), and the bits that each needs."""
+    def extended(self, needs: Iterable[list[Pieces]]) -> tuple[WordIndex, list[int]]:
+        """Return an index that knows these patterns, too, by what each needs, and the bits that each needs."""
         bits, sets, needed = dict(self._bits), self._sets, []
-        for pattern, flags in patterns:
+        for of_pattern in needs:
             first = sets
-            for pieces in required_pieces(pattern, flags):
+            for pieces in of_pattern:
                 for piece in pieces:
                     for end in range(1, len(piece)):
                         bits.setdefault(piece[:end], 0)
@@ -92,10 +94,10 @@ class _Known:
         self.index = WordIndex({}, 0)
         self._extending = Lock()
 
-    def add(self, patterns: Iterable[tuple[str, int]]) -> list[int]:
-        """Return what each of these patterns needs, as `may_match` asks for it."""
+    def add(self, needs: Iterable[list[Pieces]]) -> list[int]:
+        """Return what each of these patterns needs, as `may_match` asks for it; 0 if nothing is known."""
         with self._extending:
-            self.index, needed = self.index.extended(patterns)
+            self.index, needed = self.index.extended(needs)
         return needed
 
 
@@ -103,10 +105,35 @@ _known = _Known()
 call_when_forgotten(lambda: _known.index.forget())
 
 
-def add_patterns(patterns: Iterable[tuple[str, int]]) -> list[int]:
-    """Take up patterns with their flags, which takes a millisecond each. Return what each of them needs, as `pieces_in`
-    has it; 0 if nothing is known."""
-    return _known.add(patterns)
+@cache
+def _stored_needs() -> Mapping[str, list[list[Any]]]:
+    """What `make docs` has found of the patterns of the rules, by fingerprint."""
+    try:
+        needs: Mapping[str, list[list[Any]]] = json.loads(_STORED.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return needs
+
+
+def render_needs(patterns: Iterable[re.Pattern[str]]) -> str:
+    """Return the content of the stored file: what each pattern needs, a line each; its source where it is not the
+    pattern."""
+    lines = {}
+    for pattern in patterns:
+        needs = [
+            [source if source != pattern.pattern else "", [sorted(pieces) for pieces in sets]]
+            for source, sets in find_needs(pattern)
+        ]
+        lines[fingerprint(pattern)] = json.dumps(needs, ensure_ascii=False)
+    return "{\n" + ",\n".join(f'"{number}": {line}' for number, line in sorted(lines.items())) + "\n}\n"
+
+
+def needs_of(pattern: re.Pattern[str]) -> Needs:
+    """Return what a pattern needs: as stored, or found, which takes some milliseconds."""
+    stored = _stored_needs().get(fingerprint(pattern))
+    if stored is None:
+        return find_needs(pattern)
+    return [(source or pattern.pattern, [frozenset(pieces) for pieces in sets]) for source, sets in stored]
 
 
 def pieces_in(text: str) -> int:
@@ -159,12 +186,10 @@ def indexed_search(pattern: re.Pattern[str]) -> Search:
 
 def _indexed_search(pattern: re.Pattern[str]) -> tuple[Search, int, int]:
     """Return the method `search`, and what each match of the pattern needs: the first, or the last."""
-    sources = [pattern.pattern]
-    if len(pattern.pattern) >= _WORTH_A_SPLIT and not pattern.groups:
-        sources = split_by_commonness(pattern.pattern, pattern.flags)
+    needs = needs_of(pattern)
     whole = pattern.search
-    parts = [whole] if len(sources) == 1 else [re.compile(source, pattern.flags).search for source in sources]
-    all_needed = add_patterns((source, pattern.flags) for source in sources)
+    parts = [whole] if len(needs) == 1 else [re.compile(source, pattern.flags).search for source, _ in needs]
+    all_needed = _known.add(sets for _, sets in needs)
     (first, first_needed), (last, last_needed) = ((parts[n], all_needed[n]) for n in (0, -1))
 
     def search(text: str, *limits: int) -> re.Match[str] | None:

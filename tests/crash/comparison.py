@@ -131,19 +131,26 @@ def _figureless(row: list[Any]) -> str:
     return _TOKENS.sub("N", row[5])
 
 
-def _figures_apart(deliveries: list[Any]) -> list[Any]:
-    """Without the numbers in what is told of the context: after an error there may be other messages in it."""
-    told = [[_NUMBERS.sub("N", str(cell)) for cell in row[:-1]] + row[-1:] for row in deliveries if row[4] == "notice"]
-    return sorted([row for row in deliveries if row[4] != "notice"] + told)
+def _each_notice(deliveries: list[Any]) -> list[Any]:
+    """A row for each notice, also where several came as one message, without the key, which is that of one of them, and
+    without numbers: after an error there may be other messages in the context."""
+    rows = []
+    for row in deliveries:
+        if row[4] != "notice":
+            rows.append(row)
+            continue
+        for number, text in enumerate(row[5].split("\n\n")):
+            rows.append(["", *row[1:5], _NUMBERS.sub("N", text), row[6], min(row[7], 1) if number else row[7]])
+    return sorted(rows)
 
 
 def _told_of_the_context(before: list[Any], after: list[Any], faults: Faults) -> bool:
-    """As `_sent_again`, but fewer compactions may have been made after errors, and then the third is not told;
-    "length not told" holds that it is told where it was made."""
-    after = _told_apart(before, after, faults)
-    told = {row[0] for row in after}
-    wanted = [row for row in before if row[0] in told or not row[0].startswith(pictures.LONG)]
-    return _sent_again(_figures_apart(wanted), _figures_apart(after), faults)
+    """As `_sent_again`, but notices may come together or apart, and fewer compactions may have been made after errors,
+    and then the third is not told; "length not told" holds that it is told where it was made."""
+    before, after = _each_notice(before), _each_notice(after)
+    told = {row[5] for row in after}
+    wanted = [row for row in before if row[5] in told or row[5] != pictures.LONG]
+    return _sent_again(wanted, after, faults)
 
 
 def _perhaps_sent(before: list[Any], after: list[Any], faults: Faults) -> bool:

@@ -15,6 +15,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from assistant.core.notices import NoticeKind
+
 _SQLITE_SIDE_FILES = ("-wal", "-shm", "-journal")
 # Keys of what the owner is told of a delivery that may have arrived.
 DOUBT = "uncertain:"
@@ -40,14 +42,14 @@ def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
 
 
-def rows(path: Path, sql: str) -> list[list[Any]]:
+def rows(path: Path, sql: str, *values: str) -> list[list[Any]]:
     """The rows of a query over one of the home's databases."""
     if (connections := _opened.get()) is not None:
         if path not in connections:
             connections[path] = _connect(path)
-        return [list(row) for row in connections[path].execute(sql)]
+        return [list(row) for row in connections[path].execute(sql, values)]
     with closing(_connect(path)) as connection:
-        return [list(row) for row in connection.execute(sql)]
+        return [list(row) for row in connection.execute(sql, values)]
 
 
 def logged(home: Path) -> dict[str, list[Any]]:
@@ -145,22 +147,25 @@ def _uncovered(script: Path) -> list[list[Any]]:
     )
 
 
-LONG = "long_conversation:"
-"""How the keys of the notice begin that comes with a conversation's third compaction."""
+LONG = NoticeKind.LONG_CONVERSATION.fill("").text
+"""The notice that comes with a conversation's third compaction."""
+_STUCK = NoticeKind.CONTEXT_STAYS_FULL.fill("", size="%", minimum="%").text
 
 
 def _length_not_told(script: Path) -> list[list[Any]]:
     """Conversations of three compactions for room or more that were not told of their length, or of fewer that were:
-    the notice is committed with the compaction that it is about."""
+    the notice is committed with the compaction that it is about. A message can consist of several notices."""
     return rows(
         script,
-        f"""WITH made AS (SELECT session_id AS session, count(*) AS compactions FROM checkpoints
+        """WITH made AS (SELECT session_id AS session, count(*) AS compactions FROM checkpoints
             WHERE state IN ('live', 'absorbed') AND trigger NOT IN ('economy', 'cold')
             AND json_extract(key_facts, '$.merged') IS NULL GROUP BY 1)
         SELECT s.key, ifnull(compactions, 0) FROM sessions s LEFT JOIN made ON made.session = s.key
         WHERE (ifnull(compactions, 0) >= 3) <> EXISTS (SELECT 1 FROM outbox o
-            WHERE o.session = s.key AND o.key LIKE '{LONG}%')
-        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.session = s.key AND o.key LIKE 'context_stays_full:%')""",
+            WHERE o.session = s.key AND instr(o.body, ?))
+        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.session = s.key AND o.body LIKE ?)""",
+        LONG,
+        f"%{_STUCK}%",
     )
 
 

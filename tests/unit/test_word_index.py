@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from sleep.rules import pattern_files
-from sleep.rules.pattern_files import DATA_FILES, load_pattern, read_classifier, read_patterns
-from sleep.rules.required_words import required_pieces, split_by_commonness
+from sleep.rules import pattern_files, word_index
+from sleep.rules.pattern_files import DATA_FILES, list_patterns, load_pattern, read_classifier, read_patterns
+from sleep.rules.required_words import Needs, find_needs, required_pieces, split_by_commonness
 from sleep.rules.sentence_cache import forget_sentences
 from sleep.rules.word_index import indexed, indexed_search
 from tests.support.month_texts import month_texts
@@ -114,6 +114,7 @@ async def test_a_pattern_is_taken_up_in_the_index_by_no_thread_in_which_an_event
         return indexed(pattern)
 
     monkeypatch.setattr(pattern_files, "indexed", noted)
+    monkeypatch.setattr(pattern_files, "_taking_up", pattern_files._TakingUp(lambda: 0.0))
     pattern, signs = load_pattern("requests", "order"), read_classifier.__wrapped__().signs
 
     def ask() -> None:
@@ -128,3 +129,40 @@ async def test_a_pattern_is_taken_up_in_the_index_by_no_thread_in_which_an_event
     assert len(taken_up) == 1 + len(signs) == len(set(taken_up))
     ask()
     assert len(taken_up) == 1 + len(signs)
+
+
+def test_patterns_are_taken_up_one_at_a_time_with_rests_in_which_others_have_the_interpreter() -> None:
+    now, taken_up = [10.0], list[str]()
+    turns = pattern_files._TakingUp(lambda: now[0])
+
+    def take_up(name: str, seconds: float) -> bool:
+        def action() -> None:
+            assert not turns.take_up(lambda: taken_up.append("beside it"))
+            taken_up.append(name)
+            now[0] += seconds
+
+        return turns.take_up(action)
+
+    assert take_up("first", 0.03)
+    now[0] += 0.1
+    assert not take_up("too early", 0.03)
+    now[0] += 0.03
+    assert take_up("second", 0.01)
+    assert taken_up == ["first", "second"]
+
+
+def test_what_a_pattern_of_the_rules_needs_is_stored_and_of_any_other_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[str] = []
+
+    def noted(pattern: re.Pattern[str]) -> Needs:
+        found.append(pattern.pattern)
+        return find_needs(pattern)
+
+    monkeypatch.setattr(word_index, "find_needs", noted)
+    for pattern in list_patterns()[::9]:
+        assert word_index.needs_of(pattern) == find_needs(pattern)
+    assert found == []
+    other = re.compile("what nobody (?:wrote|said)")
+    assert word_index.needs_of(other) == find_needs(other) and found == [other.pattern]
