@@ -39,7 +39,7 @@ _SPANS = (
     ("weekend", r"(?:(?:this|dieses|diesem|cette?|este) )?(?:week-?end|wochenende|fin de semana)"),
     ("next month", rf"{_NEXT} (?:month|monat|mois|mes)|mois prochain|mes que viene|mes proximo"),
     ("month", r"(?:(?:this|dieser|diesen|diesem|ce|este) )?(?:month|monat|mois|mes)"),
-    ("days", rf"(?:{_NEXT} )?(?P<days>\d{{1,2}}) (?:{_NEXT} )?(?:days?|tagen?|jours?|dias?)"),
+    ("days", rf"(?:{_NEXT} )?(?P<days>\d{{1,6}}) (?:{_NEXT} )?(?:days?|tagen?|jours?|dias?)"),
 )
 _SPAN = tuple((name, lazy_regex(pattern)) for name, pattern in _SPANS)
 

@@ -49,7 +49,7 @@ async def test_another_hour_is_no_other_text(tmp_path: Path, given: str, say: st
 
 async def test_to_skip_a_later_day_of_a_daily_reminder_drops_none_of_those_between(tmp_path: Path) -> None:
     given = ["remind me to take the pills every day at 8"]
-    before, after = await play(tmp_path / "home", {"given": given, "say": "skip the pills on Friday"})
-    assert after.reminders == before.reminders and "only leave out the next time" in after.answer
+    before, after = await play(tmp_path / "home", {"given": given, "say": "skip the pills on Saturday"})
+    assert after.reminders == before.reminders and "only leave out the next two times" in after.answer
     _, after = await play(tmp_path / "next", {"given": given, "say": "skip the pills tomorrow"})
     assert [job.due.key for job in after.reminders if job.due] == ["2026-03-13T08:00"], after.answer

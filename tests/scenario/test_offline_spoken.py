@@ -43,6 +43,8 @@ LEAST_SHARES = {
     "close_siblings.jsonl": 0.95,
     "long_voices.jsonl": 0.9,
     "asides.jsonl": 0.85,
+    "other_homes.jsonl": 0.9,
+    "later_homes.jsonl": 0.9,
 }
 # Every so many lines, of each table some ten: each has a home and an app of its own, which cost 80 ms of CPU.
 STEPS = {
@@ -74,6 +76,8 @@ STEPS = {
     "late_changes.jsonl": 9,
     "known_events.jsonl": 2,
     "asides.jsonl": 28,
+    "other_homes.jsonl": 12,
+    "later_homes.jsonl": 6,
     "close_siblings.jsonl": 40,
     "long_voices.jsonl": 16,
     "turns_of_phrase.jsonl": 19,

@@ -11,13 +11,14 @@ from assistant.core.time_language import H
 from assistant.core.time_pieces import FoundTimes, are_joined, find_times
 from assistant.core.time_readers import find_length
 from assistant.core.time_resolve import resolve_times
-from assistant.models.offline.asides import counts_things, order_without_reason, settled_things
+from assistant.models.offline.asides import counts_things, order_without_reason, says_how_many, settled_things
 from assistant.models.offline.chatter import without_told
 from assistant.models.offline.cues import TEA, fold, read_cues, says, says_any
 from assistant.models.offline.exceptions import BEYOND_RULES, find_exception, first_and_rule
 from assistant.models.offline.lists import (
     ListPart,
     list_parts,
+    names_list,
     order_subject,
     quoted_items,
     spell_headings,
@@ -318,6 +319,9 @@ def add(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if duty := duty_by_day(text, context.now):
         what, day = duty
         return describe_todos((yield from call_tool("manage_todo_list", action="add", items=[what], due=day)))
+    head, _, rest = text.partition(":")
+    # "Two things for the weekend: honey and nuts, on the shopping list"
+    text = rest.strip() if names_list(rest) and says_how_many(head) else text
     parts = list_parts(spell_headings(text))
     if len(parts) == 1:
         return (yield from _add_to(parts[0], context))

@@ -36,9 +36,22 @@ _PUTS_THEM = lazy_regex(
     r"(?:it|them|those|these|that|this|le|la|les|ca|tout|die|das|sie|l[oa]s?)"
     r" (?:[^ ]+ ){0,4}(?:lists?|\w*liste|lista)\b"
 )
+# "One less thing on my list", of what is done or somebody else does
+_ONE_LESS = lazy_regex(
+    r"[,;.–-]+ (?:so |that's |also |donc |asi que )*(?:one (?:(?:less|fewer) (?:thing|job|task)"
+    r"|(?:thing|job|task) (?:less|fewer))|eine (?:sache|aufgabe) weniger|une (?:chose|tache) de moins"
+    r"|una (?:cosa|tarea) menos)"
+    r"(?: (?:on|for|off|to|in|auf|fur|zu|sur|pour|dans|a|en|para|que)\b[^,;.]*)?(?=[\s.!]*$)"
+)
 # What begins why something is wanted, in front of the order or behind it.
 _BECAUSE = lazy_regex(
     r",? (?:because(?! of)|cos|cuz|coz|since|as|weil|denn|parce que?|puisque|car|vu que|porque|ya que|que)\s+(?=\w)"
+)
+_SO = re.compile(r"(?:(?:so|and|donc|alors|also|deshalb|asi que|así que|entonces)\s+)", re.IGNORECASE)
+# "The vet's shut Fridays": no time of anything else.
+_SHUT = lazy_regex(
+    r"(?:'s|\bis|\bare|'re|\bist|\bsind|\best|\bsont|\besta|\bestan) (?:always |normally |immer |toujours |siempre )?"
+    r"(?:shut|closed|fully booked|zu|geschlossen|ausgebucht|ferme\w*|complet\w*|cerrad[oa]s?)\b"
 )
 _A_REMINDER = lazy_regex(r"\b(?:a|one|une?|eine?|un) (?:reminder|rappel|erinnerung|recordatorio)\b")
 _ASKING = ("set_reminder", "wants_reminder", "nudges")
@@ -64,9 +77,13 @@ _NOT_THAT = lazy_regex(
 )
 _ONLY = lazy_regex(
     r"^(?:(?:so|then|dann|also|alors|pues|just|only|nur|bloss|juste|seulement|rien que|solo|solamente|presque|nearly"
+    r"|(?:there(?:'s| is| are) |we have |we'?ve got )?(?:hardly|barely|scarcely) (?:any|much)"
+    r"|(?:wir haben )?kaum noch"
+    r"|(?:il )?(?:ne )?(?:reste |y a )?(?:presque |quasi(?:ment)? )?plus de|(?:apenas|casi no) (?:nos )?(?:queda|hay)n?"
     r"|almost|fast|casi|maybe|vielleicht|peut-etre)\b[ ,]*)+"
     r"(?:(?:of|de la|de l'|d'|de|du|des|la|les)(?:\b|(?<=')) ?)?(?=\w)"
 )
+_LEFT_AT_END = lazy_regex(r"(?<=\w) (?:left|übrig|mehr)$", re.IGNORECASE)
 _ALL_OF_THEM = lazy_regex(
     r"(?:and |und |et |y )?(?:(?:put |mets |mettre )?(?:both|all|all of (?:them|it)|the lot|beide[sn]?"
     r"|alle[sn]?|die beiden"
@@ -103,8 +120,13 @@ def puts_them(text: str) -> bool:
 
 def counts_things(text: str) -> bool:
     """Whether an order says first how many things follow: "two things for my list, ..."."""
-    first, *others = _SENTENCE_CLAUSES.split(fold(text))
-    return bool(others) and _WHAT_FOR.fullmatch(first) is not None
+    first, *others = _SENTENCE_CLAUSES.split(text)
+    return bool(others) and says_how_many(first)
+
+
+def says_how_many(head: str) -> bool:
+    """Whether a clause only says how many things follow, or what for: "two things for the weekend"."""
+    return _WHAT_FOR.fullmatch(fold(head)) is not None
 
 
 def without_what_stays(text: str, items: Sequence[ListedItem]) -> str:
@@ -119,10 +141,19 @@ def without_what_stays(text: str, items: Sequence[ListedItem]) -> str:
     return ", ".join(kept)
 
 
+def tells_when_shut(part: str) -> bool:
+    """Whether a part of a sentence says when something is closed or full: "the vet's shut Fridays"."""
+    return _SHUT.search(fold(part)) is not None and bool(find_times(part).pieces)
+
+
 def without_told_times(text: str, items: Sequence[ListedItem]) -> str:
     """What names a thing that is there and its new hour, without a clause that names none of them and another time:
     "the shop shuts at 3, so I'd better get the cello at 2"."""
     parts = [part for part in SENTENCE_PARTS.split(text) if part.strip()]
+    shut = [part for part in parts if tells_when_shut(part)]
+    if shut and any(find_times(part).pieces for part in parts if part not in shut):
+        # Whose shop it is may be named there alone.
+        return ", ".join(find_times(part).words if part in shut else part for part in parts)
     named = [part for part in parts if matching(content_words(part), items) and find_times(part).has_clock]
     other = [part for part in parts if part not in named and find_times(part).pieces and content_words(part)]
     other = [part for part in other if not (matching(content_words(part), items) or says("move", fold(part)))]
@@ -131,7 +162,14 @@ def without_told_times(text: str, items: Sequence[ListedItem]) -> str:
 
 def without_asides(text: str) -> str:
     """An order in its plain form, without what is said beside it."""
-    return without_chatter(as_put_right(_without_fillers(_THERE_IS.sub("", text))))
+    return without_chatter(as_put_right(_without_fillers(_without_count(_THERE_IS.sub("", text)))))
+
+
+def _without_count(text: str) -> str:
+    """A sentence without that there is one thing less to do."""
+    folded = fold(text)
+    match = _ONE_LESS.search(folded) if len(folded) == len(text) else None
+    return text[: match.start()] if match else text
 
 
 def _without_fillers(text: str) -> str:
@@ -167,6 +205,9 @@ def order_without_reason(text: str) -> str:
         starts.append(match.start())
     start = min(starts, default=0)
     why, order = text[:start].rstrip(" ,;:.-–"), text[start:]
+    if start and (begin := _start_of_time(text[:start])) < start:
+        start = begin
+        why, order = text[:start].rstrip(" ,;:.-–"), text[start:]
     if start and order_subject(find_times(why).words) and find_times(why).pieces and _says_when(find_times(order)):
         own = find_times(order).words
         if not _PRONOUN.search(fold(own)) and content_words(own):
@@ -181,6 +222,16 @@ def order_without_reason(text: str) -> str:
         if asks and told.of_kind("clock", "day") and find_times(order).has_clock and content_words(order):
             return order
     return text
+
+
+def _start_of_time(before: str) -> int:
+    """Where the time begins that stands in the clause of the order, before its verb: "they run out on the 19th, so on
+    the 17th at ten tell me ..."; the end of the text where none does."""
+    ends = [match.end() for match in SENTENCE_PARTS.finditer(before)]
+    start = ends[-1] if ends else len(before)
+    start += so.end() if (so := _SO.match(before[start:])) else 0
+    times = find_times(before[start:])
+    return start if times.has_clock and not order_subject(times.words) else len(before)
 
 
 def _start_of(name: str, folded: str) -> int | None:
@@ -208,7 +259,8 @@ def settled_things(things: Sequence[str]) -> list[str]:
             if gone is not None:
                 kept = [other for other in kept if not _is_of(gone, other)] if gone else kept[:-1]
                 continue
-        thing = thing[match.end() :] if (match := _ONLY.match(folded)) and len(folded) == len(thing) else thing
+        if (match := _ONLY.match(folded)) and len(folded) == len(thing):
+            thing = _LEFT_AT_END.sub("", thing[match.end() :])
         thing = thing[: match.start()] if kept and (match := _IS_MEANT.search(fold(thing))) else thing
         again = next((other for other in kept if _is_longer(thing, other)), None)
         kept = [thing if other == again else other for other in kept] if again else [*kept, thing]

@@ -17,7 +17,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.additions import add, remind
 from assistant.models.offline.agenda_answers import ask, look_up
-from assistant.models.offline.asides import without_what_stays
+from assistant.models.offline.asides import tells_when_shut, without_what_stays
 from assistant.models.offline.changes import complete, drop
 from assistant.models.offline.cues import fold, read_cues, says, says_any
 from assistant.models.offline.exchanges import exchange, pair_to_exchange
@@ -262,7 +262,7 @@ def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
 
 def _order_of(part: str, items: Sequence[ListedItem]) -> str:
     """What a part of a sentence surely orders, where it says all that it needs; else ""."""
-    if _only_names(part, items):
+    if _only_names(part, items) or tells_when_shut(part):
         return ""  # "the tea and the coffee", behind their verb
     intent, chance = rank_intents(part, items)[0]
     return intent if intent in _CHANGING and chance > _SURE_PART and _stands_alone(part, intent, items) else ""

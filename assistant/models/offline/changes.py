@@ -14,8 +14,7 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_language import DAY_CODES
 from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece
-from assistant.core.time_resolve import ResolvedTime, day_range, resolve_times
-from assistant.models.offline.cues import clauses, fold, read_cues, says, says_any
+from assistant.models.offline.cues import clauses, fold, says, says_any
 from assistant.models.offline.ends import end_of, stopped_rule
 from assistant.models.offline.lists import first_mention, is_same_list, list_names, names_list, without_lists
 from assistant.models.offline.matching import ListedItem, kinds_named, words_of
@@ -24,7 +23,6 @@ from assistant.models.offline.plans import (
     OtherAnswer,
     Plan,
     PlanContext,
-    ToolFailedError,
     ask_for_kind,
     ask_which,
     call_tool,
@@ -32,6 +30,7 @@ from assistant.models.offline.plans import (
     describe_todos,
     numbers_named,
 )
+from assistant.models.offline.skips import ONLY_THE_NEXT, find_skip, leave_out
 from assistant.models.offline.targets import (
     Targets,
     content_words,
@@ -43,7 +42,8 @@ from assistant.models.offline.tense_forms import is_all_open, parts_still_open
 
 _PARTS = lazy_regex(r"\s*[,;.!]\s+")
 _MISSING = lazy_regex(
-    r"\b(?:not|didn'?t|isn'?t|missing|nicht|kein\w*|fehl\w*|pas|a(?:vait)? plus|manque\w*|reste\w*|no|falta\w*|queda\w*"
+    r"\b(?:not|didn'?t|isn'?t|haven'?t|hasn'?t|missing|nicht|kein\w*|fehl\w*|pas|a(?:vait)? plus|manque\w*|reste\w*"
+    r"|no|falta\w*|queda\w*"
     r"|still (?:to|open|left|outstanding|needs?)|noch (?:offen|zu|ubrig)|encore a|pendiente)\b"
 )
 _HAS = lazy_regex(r"\b(?:got|have|hab\w*|haben|tengo|tenemos|ai|a|avons|pris|bought)\b")
@@ -65,7 +65,6 @@ _SHOPPING_DONE = lazy_regex(
 )
 _WHOLE = lazy_regex(r"\b(?:whole|entire|ganze[nr]?|komplette[nr]?|toute|entiere|entera|completa)\b")
 _RINGS = lazy_regex(r"\b(?:wak|weck|reveil|despert|despiert|alarm)\w*")
-ONLY_THE_NEXT = "I can only leave out the next time that it comes, so nothing is changed"
 STILL_OPEN = "Nothing is changed, it is still on the list"
 _NOT_THEN = lazy_regex(
     r"\b(?:not|never|nicht|keine?|pas|jamais|no|nunca|sin|except|ausser|sauf|menos|excepto|leave out|leaving out"
@@ -133,13 +132,9 @@ def drop(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         return (yield from call_tool("change_reminder", id=found[0].id, **stopped))
     if len(found) == 1 and found[0].often and (left := rule_without_days(found[0], times, fold(text))):
         return (yield from call_tool("change_reminder", id=found[0].id, **on_days(found[0], left)))
-    if (
-        is_once
-        and len(found) == 1
-        and found[0].often
-        and (skipped := skip_one(found[0], times, context.now)) is not None
-    ):
-        return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
+    one_skip = is_once and len(found) == 1 and found[0].often
+    if one_skip and (skip := find_skip(found[0], times, context.now)) is not None:
+        return (yield from leave_out(found[0], skip))
     if is_once and len(found) == 1 and found[0].often and times.of_kind("span"):
         return f"{ONLY_THE_NEXT}: {describe_item(found[0])}"  # it does not come this week
     if says("leaves_out", fold(text)) and found[0].kind == "reminder":
@@ -284,30 +279,6 @@ def _take_away(found: Sequence[ListedItem], action: str) -> Plan:
     if ids := [item.id for item in found if item.kind == "todo"]:
         answers.append(describe_todos((yield from call_tool("manage_todo_list", action=action, ids=ids))))
     return "\n".join(answers)
-
-
-def skip_one(item: ListedItem, times: FoundTimes, now: datetime | None) -> dict[str, str] | None:
-    """A repeated reminder that is not wanted on one day, or not before one; None where it is not wanted at all."""
-    days = times.of_kind("day")
-    rule = find_times(item.often).rule
-    if now is None or not item.due or not rule or times.of_kind("repeat"):
-        return None
-    if not days and any(piece.offset == 0 for piece in times.of_kind("part")):  # "not tonight"
-        days = [TimePiece("day", 0, 0, offset=0)]
-    at = resolve_times(replace(times, pieces=tuple(days)), now, item.due)
-    span = day_range(times, now) if times.of_kind("span") else None
-    if at is None and span and item.due < span[1]:  # "this week": when it is due next
-        at = ResolvedTime(item.due)
-    if at is None and not times.pieces and says("leaves_out", fold(times.text)):  # "skip the alarm once"
-        at = ResolvedTime(item.due)
-    if at is None:
-        return None
-    if read_cues().patterns["until"].search(fold(times.text)):
-        when = datetime.combine(at.at.date(), item.due.time())
-        return {"when": when.strftime(MOMENT), "repeat": f"{rule}{end_of(item)}"}
-    if at.at.date() != item.due.date():
-        raise ToolFailedError(f"{ONLY_THE_NEXT}: {describe_item(item)}")  # those between would go as well
-    return {"when": "skip"}
 
 
 def rule_without_days(item: ListedItem, times: FoundTimes, folded: str) -> str:

@@ -16,10 +16,10 @@ _WHEN = rf"(?:demain|apres-demain|aujourd'hui|ce|cette|manana|pasado|hoy|est[ea]
 _NOUNS_IN_ER = r"(?:atelier|anniversaire|panier|chantier|papier|hiver|gouter|diner|potager|verger|grenier|loisir)\b"
 _LIST = lazy_regex(
     r"(?:\b(?:zu[rm]|auf|fur|for|pour|para|in|von|an|aus|from|to|on|onto|off|into|of|a|sur|dans|de|en|del|al|la"
-    r"|mi|ma|my|the|die|der|das|den"
-    r"|dem|meine[rnm]?|mes|mis|las?|los|les|our|unsere[rn]?|notre|nos|nuestr[oa]s?|ne|parmi|entre|eine[rn]?|une"
-    r"|una|un|einen|nen|->|=>|→)\s+)*"
-    r"(?:\b(?P<plain2>to-?\s?do-?\s?list[es]?)\b|\b(?P<de>\w+?)s?(?:[- ])?(?:zettel|liste)\b(?! (?:de|des|d'|pour)\b)"
+    r"|mi|ma|my|the|die|der|das|den|dem|meine[rnm]?|mes|mis|las?|los|les|our|unsere[rn]?|notre|nos|nuestr[oa]s?"
+    r"|ne|parmi|entre|eine[rn]?|une|una|un|einen|nen|->|=>|→)\s+)*"
+    r"(?:\b(?P<plain2>to-?\s?do-?\s?list[es]?)\b|\b(?!(?:stunden|kassen|beipack|straf|lauf|lotto)zettel)"
+    r"(?P<de>\w+?)s?(?:[- ])?(?:zettel|liste)\b(?! (?:de|des|d'|pour)\b)"
     r"(?: (?P<after>vacances|bricolage|courses|valise|noel|travail|maison|voyage|cadeaux|anniversaire|jardin)\b)?"
     r"|\b(?P<en>\w+(?:-\w+)+|(?:(?<!\band )\w+[- ])?\w+) lists?\b"
     rf"|\bliste (?:(?:de la|de l'|des|de|du|d'|pour (?:la |le |les |l')?)\s?|(?!(?!{_NOUNS_IN_ER})\w+(?:er|ir|re)\b))"
@@ -28,7 +28,7 @@ _LIST = lazy_regex(
     r"|\b(?P<plain>list|liste|lista|todos(?! l[oa]s\b)|to-dos|tasks|aufgaben|taches|tareas|(?<=my )(?:jobs|chores))\b)"
 )
 _SHOPPING = lazy_regex(
-    r"(?:(?:->|=>|→)\s*|\b(?:to|onto|into|on|auf|a|aux?|sur|en|for|pour|fur|para|cote|beim?|zum) "
+    r"(?:(?:->|=>|→)\s*|\b(?:to|onto|into|on|auf|a|aux?|sur|dans|en|for|pour|fur|para|cote|beim?|zum) "
     r"(?:the |la |les |los |die |den )?"
     r"|\b(?:de|von) (?:la |le )?)"
     r"(?P<name>shopping|groceries|grocery|einkauf(?:en|s)?|courses|compra|super|supermercado|mercado"

@@ -17,7 +17,7 @@ from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.core.time_readers import TimePiece, find_length
 from assistant.core.time_resolve import resolve_times
 from assistant.models.offline.asides import without_told_times
-from assistant.models.offline.changes import for_each, not_done, on_days, rule_without_days, skip_one
+from assistant.models.offline.changes import for_each, not_done, on_days, rule_without_days
 from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.ends import end_of, ended_rule, says_no_more, stopped_rule
 from assistant.models.offline.exceptions import find_exception
@@ -35,6 +35,7 @@ from assistant.models.offline.plans import (
     describe_todos,
 )
 from assistant.models.offline.remark_forms import ends_some_day, says_too
+from assistant.models.offline.skips import find_skip, leave_out
 from assistant.models.offline.targets import (
     NUMBER,
     Targets,
@@ -90,7 +91,9 @@ _AT = lazy_regex(r"(?:at|by|um(?! eine\b)|auf|ab|à|vers|a las?|a(?= \d{1,2} ?h)
 # "Make that 15", of a timer.
 _NUMBER_ALONE = lazy_regex(r"(?<![\w:.,])(\d{1,3})(?![\w:%]|[.,]\d| ?(?:h\b|uhr|[ap]m|o'clock|heures?|horas?))")
 _NEXT_DAY = lazy_regex(
-    r"\b(?:next \w+day|nachste[nr]? (?:\w+tag|mittwoch)|\w+di prochain|dimanche prochain|proximo \w+|\w+ que viene)\b"
+    r"\b(?:(?:next|following) \w+day|\w+day (?:after|next)\b(?! (?:that|the)\b)"
+    r"|(?:darauf)?(?:nachste|folgende)[nr]? (?:\w+tag|mittwoch)|(?:\w+di|dimanche) (?:prochain|suivant|d'apres)"
+    r"|(?:proximo|siguiente) \w+|\w+ (?:que viene|siguiente))\b"
 )
 _AT_HOUR = lazy_regex(r"\b(?:at|um|a|a las|by|till?|until|bis|jusqu'a|hasta) \d")
 
@@ -136,13 +139,13 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     if ends_some_day(text) and len(found) == 1 and found[0].often:
         return f"{NO_END}: {describe_item(found[0])}"
     excepted = find_exception(text) if len(found) == 1 and found[0].often else None
-    if excepted and (skipped := skip_one(found[0], replace(times, pieces=excepted.pieces), now)) is not None:
-        return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
+    if excepted and (skip := find_skip(found[0], replace(times, pieces=excepted.pieces), now)) is not None:
+        return (yield from leave_out(found[0], skip))
     if len(found) == 1 and (left := rule_without_days(found[0], times, fold(text))):
         return (yield from call_tool("change_reminder", id=found[0].id, **on_days(found[0], left)))
     skips = says("skips", fold(text)) or (says("none_of", fold(text)) and not times.of_kind("clock"))
-    if skips and len(found) == 1 and found[0].often and (skipped := skip_one(found[0], times, now)) is not None:
-        return (yield from call_tool("change_reminder", id=found[0].id, **skipped))
+    if skips and len(found) == 1 and found[0].often and (skip := find_skip(found[0], times, now)) is not None:
+        return (yield from leave_out(found[0], skip))
     comes_once = len(found) == 1 and found[0].kind == "reminder" and not (found[0].often or times.of_kind("clock"))
     if (
         comes_once

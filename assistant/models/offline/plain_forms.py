@@ -102,6 +102,15 @@ _PAST_DAY = lazy_regex(
     r"|gestern abend|vorgestern|avant-hier|ayer|anteayer|anoche|hier(?= (?:a \d|soir|matin|apres|vers)))\b"
 )
 _REASON = lazy_regex(r"\s*(?:[,;:–]|\s-\s|\b(?:because|otherwise|or else|weil|sonst|parce qu|sinon|porque)\b).*$", re.I)
+# "Packing list, what's on there so far"
+_ASKS_OF_LIST = lazy_regex(
+    r"^(?:(?:so|and|ok|okay|hey|und|et|y|oye|dis|sag mal),? )*"
+    r"(?:(?:the|my|our|die|meine|unsere|la|ma|notre|mi|nuestra) )?"
+    r"(?:[\w' -]{1,30} lists?|\w*(?:liste|zettel)(?: [\w' ]{2,25})?|lista(?: [\w ]{2,25})?)\s*[,:;–-] ?¿?"
+    r"(?:(?:so|und|et|y) )?(?:what(?:'?s| is| are| have| do| did| was| all)?|was|qu'est[- ]ce|quoi|(?:il )?y a quoi"
+    r"|c'est quoi|que (?:hay|tengo|tenemos|lleva\w*|falta\w*|queda\w*)|how (?:many|much)|wie ?viele?|combien"
+    r"|cuant[oa]s?)\b"
+)
 
 
 def month_asked_for(text: str) -> str:
@@ -225,6 +234,12 @@ def _thing_to_do(times: FoundTimes, duty: tuple[int, int]) -> str:
     return tidy_item(_REASON.sub("", plain) or plain)
 
 
+def asks_for_all_of(text: str) -> bool:
+    """Whether a question wants to know all that is left, of a month, or of a list that it names first: "packing list,
+    what's on there so far"."""
+    return bool(asks_what_is_left(text) or month_asked_for(text)) or _ASKS_OF_LIST.match(fold(text)) is not None
+
+
 def asks_what_is_left(text: str) -> Literal["buy", "do", ""]:
     """What a question wants to know all of: what is still to be bought, or to be done."""
     folded = fold(text).strip(" ¿?.!")
@@ -232,7 +247,8 @@ def asks_what_is_left(text: str) -> Literal["buy", "do", ""]:
         return ""
     if find_times(text).pieces or says("count", folded):
         return ""
-    own = [word for word in subject_words(text) if not says_any(("buys", "does", "is_left"), word)]
+    plain = read_cues().patterns["sense_not_done"].sub(" ", read_cues().patterns["does"].sub(" ", folded))
+    own = [word for word in subject_words(plain) if not says_any(("buys", "does", "is_left"), word)]
     if own:
         return ""
     return "buy" if says("buys", folded) else "do" if says("does", folded) else ""

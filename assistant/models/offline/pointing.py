@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from assistant.core.text import lazy_regex
+from assistant.core.time_language import H
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.matching import ListedItem, count_hits, matching
@@ -17,7 +18,8 @@ from assistant.models.offline.moments import SENTENCE_PARTS
 from assistant.models.offline.targets import content_words, is_old_time
 
 _IT = lazy_regex(
-    r"\b(?:it|that|this|them|those|das|es|sie|ihn|den|ca|celui|celle|lo|la|los|las|eso|ese|esa|le|les)\b|\w{3}l[oa]s?$"
+    r"\b(?:it|that|this|them|those|das|es|sie|ihn|den|ca|celui|celle|lo|la|los|las|eso|ese|esa|le|les"
+    r"|da(?= (?:muss|brauch)))\b|\w{3}l[oa]s?$"
 )
 # "Do it at eight", "tomorrow at nine is better", "that one's Friday"
 _SAYS_WHEN = lazy_regex(
@@ -25,7 +27,22 @@ _SAYS_WHEN = lazy_regex(
     r"|sag\w*|setz\w*|leg\w*|mets|dis|disons|fais|pon\w*|haz\w*|digamos|that(?: one)?(?:'s| is)|it(?:'s| is))\b"
     r"|\b(?:better|instead|besser|lieber|mieux|plutot|mejor)\b"
 )
+# "..., so half seven": a clause that is the time and nothing else.
+_THEN = lazy_regex(r"(?:(?:so|then|say|donc|alors|disons|plutot|also|dann|sagen wir|asi que|pues|digamos)\b[ ,]*)+")
 _MOST_OTHER_WORDS = 6
+# "Shift her pick-up to four"
+_MOVES_HERS = lazy_regex(
+    r"^(?:(?:so|can you|could you|please|then|also|donc|alors|kannst du|bitte) )*"
+    r"(?:move|shift|push|change|put|bring|set|bump|adjust|verschieb\w*|leg\w*|schieb\w*|decale|mets|passe|avance|repousse|mueve|pasa|cambia|pon)"
+    r" (?:her|his|their|its|seine?n?|ihre?n?|son|sa|ses|leur|su|sus) (?:[\w-]+ ){1,2}"
+    r"(?:to|for|at|auf|um|zu|a|para|al)\b"
+)
+_LAST_HOUR = lazy_regex(rf"\b(?:to|till?|at|auf|um|a|a las?) {H}[\s.!]*$")
+_ALREADY = lazy_regex(r"\b(?:already|schon|bereits|deja|ya)\b")
+_TELL_ME = lazy_regex(
+    r"\b(?:tell|remind|ping|nudge|warn|alert|prod|buzz) me\b|\b(?:sag|erinner|warn)\w* (?:mir|mich)\b"
+    r"|\b(?:dis|rappelle|previens|avertis)[- ]moi\b|\b(?:dime|avisame|recuerdame)\b"
+)
 # What is ordered of a thing in the few words of a clause: "so switch the oven on at six".
 _MOST_IN_CLAUSE = 2
 
@@ -39,6 +56,8 @@ def points_in_part(text: str) -> bool:
 def intent_of_part(text: str, waiting: Sequence[ListedItem], now: datetime | None) -> str:
     """What such a part wants of the one thing that the others name; "" for anything else."""
     parts = [part for part in SENTENCE_PARTS.split(text) if part.strip()]
+    if now is not None and any(_comes_already(part, waiting, now) for part in parts):
+        return "move"
     signs = [(part, sign) for part in parts if (sign := _sign(part))]
     if len(parts) < 2 or len(signs) != 1 or "?" in text:
         return ""
@@ -51,18 +70,31 @@ def intent_of_part(text: str, waiting: Sequence[ListedItem], now: datetime | Non
     if sign == "move" and (
         now is None
         or named[0].kind != "reminder"
-        or all(is_old_time(named[0], piece, times, now) for piece in times.pieces)
+        or (times.pieces and all(is_old_time(named[0], piece, times, now) for piece in times.pieces))
     ):
         return ""
     return sign if sign != "complete" or named[0].kind == "todo" else ""
 
 
+def _comes_already(part: str, waiting: Sequence[ListedItem], now: datetime) -> bool:
+    """Whether a clause asks to be told of the one reminder that it names at another hour: "tell me about the washing at
+    two already"."""
+    if not (_ALREADY.search(fold(part)) and _TELL_ME.search(fold(part)) and find_times(part).of_kind("clock")):
+        return False
+    times, named = find_times(part), matching(content_words(part), waiting)
+    is_one = len(named) == 1 and named[0].kind == "reminder"
+    return is_one and not all(is_old_time(named[0], piece, times, now) for piece in times.of_kind("clock"))
+
+
 def _sign(part: str) -> str:
     folded = fold(part)
+    if _MOVES_HERS.match(folded) and (_LAST_HOUR.search(folded) or find_times(part).of_kind("clock", "day")):
+        return "move"
     if content_words(part) or says("not_due", folded):
         return ""
     if find_times(part).of_kind("clock", "day"):
-        return "move" if _SAYS_WHEN.search(folded) and not says_any(("sense_drop", "tells_past"), folded) else ""
+        then = _SAYS_WHEN.search(folded) or _THEN.fullmatch(fold(find_times(part).words))
+        return "move" if then and not says_any(("sense_drop", "tells_past"), folded) else ""
     if not _IT.search(folded) or find_times(part).pieces:
         return ""
     return "complete" if says("mark", folded) else "drop" if says_any(("sense_drop", "needs_no_more"), folded) else ""

@@ -106,6 +106,8 @@ _ADDS = lazy_regex(
 _IS_THERE = lazy_regex(
     r"^(?:oh|ah|ach|wait|tiens|vaya)?[ ,]*(?:(?:it )?turns out|it seems|looks like|apparently) (?:that )?"
     r"(?:we|i)(?:'ve)?(?: still| already)? (?:have|got)\b"
+    r"|^(?:oh|ah|actually|wait)?[ ,]*(?:we'?re|i'?m|we are|i am) (?:still |actually )?"
+    r"(?:fine|good|ok|okay|all right|set) for\b"
     r"|^(?:oh|ah|actually|wait)?[ ,]*(?:we|i)(?:'ve| have)?(?: actually)? (?:still (?:have|got)"
     r"|(?:have|got) (?:still|plenty of|enough|loads of))\b"
     r"|^(?:oh|ah|ach)?[ ,]*(?:wir|ich) hab(?:en?)? (?:ja |doch )?(?:noch|genug)\b"
@@ -122,6 +124,18 @@ _BACK_ON = lazy_regex(
 )
 
 
+# "They never came, put them back on my list", of what was ticked off
+_PUTS_BACK = lazy_regex(
+    r"(?:^|[,;.] (?:so |also |donc |alors |asi que )?)(?:please |bitte )?(?:put (?:it|that|them|those|that one) back"
+    r"|(?:setz|schreib|tu|pack)\w* (?:es|das|sie|die) wieder|remets[- ](?:le|la|les|ca)"
+    r"|(?:vuelve a (?:poner|anadir)|pon|apunta)l[oa]s? (?:otra vez|de nuevo))\b.*"
+    r"(?:list|zettel|aufgaben|to-?dos?|a faire|taches|courses|tareas|pendiente|compra)"
+)
+_TOO_SOON = lazy_regex(r"\b(?:spoke too soon|parle trop vite|zu fruh gefreut|demasiado pronto)\b")
+# "We're away this weekend so no swimming"
+_SO_NONE = lazy_regex(
+    r"\b(?:so|also|donc|asi que) (?:no|keine?n?|pas d[e']|nada de) ?(?!more|longer|need|point|way|mal)\w"
+)
 # How it is from now on, by a word that says so.
 _FROM_NOW = lazy_regex(
     r"\b(?:now|instead|from now on|after all|turns out|we(?:'ve| have)? (?:said|agreed on|settled on)|actually"
@@ -168,7 +182,10 @@ def points_at_there(text: str) -> bool:
     folded = fold(text)
     if _BETTER.search(folded) and _is_bare(text) and find_times(text).pieces:
         return True
-    return any(form.match(folded) for form in (_PLACES_DONE, _NUMBERS_DONE, _WAS_TO_BE, _ONLY_UNTIL, _SHOULD_SAY))
+    forms = (_PLACES_DONE, _NUMBERS_DONE, _WAS_TO_BE, _ONLY_UNTIL, _SHOULD_SAY)
+    if any(form.match(folded) for form in forms) or any(form.search(folded) for form in (_PUTS_BACK, _TOO_SOON)):
+        return True
+    return _SO_NONE.search(folded) is not None and bool(find_times(text).of_kind("day", "span"))
 
 
 def is_off_for_done(text: str) -> bool:
@@ -334,8 +351,11 @@ def _is_enough(text: str, folded: str, waiting: Sequence[ListedItem]) -> bool:
     """Whether somebody has what stands on a list to be bought."""
     if not _IS_THERE.match(folded):
         return False
-    named, words = matching(content_words(text), waiting), content_words(without_lists(text))
-    return len(named) == 1 and bool(named[0].list) and len(words) == count_hits(words, named[0])
+    first, *rest = clauses(text)
+    words, others = content_words(without_lists(_IS_THERE.sub("", fold(first)))), content_words(", ".join(rest))
+    named = matching(words, waiting)
+    is_one = len(named) == 1 and all(item in named for item in matching(others, waiting))
+    return is_one and bool(named[0].list) and len(words) == count_hits(words, named[0])
 
 
 def _goes_on_for(text: str, folded: str, times: FoundTimes, waiting: Sequence[ListedItem], *, just_set: bool) -> bool:

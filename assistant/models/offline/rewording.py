@@ -113,6 +113,11 @@ def _plain(text: str) -> str:
     return _COURTESY_BEHIND.sub("", plain)
 
 
+# "Still haven't called the vet but I have booked the sitter"
+_NOT_YET = lazy_regex(
+    r"\b(?:still (?:have|has)(?:n't| not)|toujours pas|pas encore|(?:immer )?noch nicht|todavia no|aun no)\b.*"
+    r" (?:but|mais|aber|pero)\b"
+)
 # "Pas trouvé les cornichons mais j'ai le jambon"
 _HAS_OTHER = lazy_regex(
     r"\b(?:but|aber|mais|pero) (?:i )?(?:got|have|hab\w*|j'ai|on a|tengo|tenemos|cog\w+|compr\w+)\b"
@@ -131,7 +136,7 @@ def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
     if _find_appended(text, items) or _find_other_number(plain, items):
         return True
     swap = find_swap(plain, items) or _find_new_name(plain, items) or _find_meant(plain, items)
-    if swap is None or _HAS_OTHER.search(fold(text)) or _GOT_ONE.match(fold(text)):
+    if swap is None or _GOT_ONE.match(fold(text)) or any(form.search(fold(text)) for form in (_HAS_OTHER, _NOT_YET)):
         return False
     others = [item for item in items if item is not swap[0] and not item.done and item.list == swap[0].list]
     if any(fold(item.text) == fold(swap[1]) for item in others):

@@ -32,7 +32,7 @@ from assistant.models.offline.order_signs import (
     names_what_orders_are_about,
     tells_need,
 )
-from assistant.models.offline.plain_forms import asks_what_is_left, duty_by_day, month_asked_for, tells_of_cancelled
+from assistant.models.offline.plain_forms import asks_for_all_of, duty_by_day, tells_of_cancelled
 from assistant.models.offline.plans import PlanContext, find_last_changed
 from assistant.models.offline.remark_forms import (
     brings_back,
@@ -81,8 +81,8 @@ _OTHERWISE = lazy_regex(  # "a bit later, at eight": not once more
 )
 _INSTEAD = lazy_regex(r"\b(?:instead|rather|stattdessen|lieber|besser|plutot|mejor)\b")
 _BELONGS = lazy_regex(
-    r"\b(?:should (?:be|go)|belongs?|go(?:es)?|gehor\w*|muss\w* eher|vont?|devrait|devraient|van?|deberian?"
-    r"|pertenecen?)\b"
+    r"\b(?:should (?:be|go)|belongs?|go(?:es)?|gehor\w*|muss\w* eher|vont?|(?:devr|aur)ai(?:en)?t|van?|deberian?"
+    r"|pertenecen?|tendrian? que)\b"
 )
 
 
@@ -143,7 +143,7 @@ def _intent_at_once(it: _Sentence) -> str:
         return "cannot"
     if says("asks_of_world", it.folded.strip(" ¿")) and not it.named and not names_list(it.text):
         return "cannot"
-    if asks_what_is_left(it.text) or month_asked_for(it.text):
+    if asks_for_all_of(it.text):
         return "ask"
     if notes_quoted(it.text) and not (it.named or says("reminder_noun", it.folded)):
         return "add"

@@ -17,7 +17,7 @@ from assistant.models.offline.mood import tells_in_french
 _PARTS = lazy_regex(r"\s*[,;.!]\s+|\s+(?:but|aber|mais|pero)\s+")
 _STILL_OPEN = lazy_regex(
     r"\b(?:not (?:yet|done)|(?:have|has|did)n'?t (?:[\w']+ ){1,5}yet|(?:is|are)n'?t (?:done|finished)"
-    r"|still (?:to do|open|left|missing)"
+    r"|still (?:to do|open|left|missing)|still (?:have|has)(?:n'?t| not) \w+"
     r"|noch (?:immer )?(?:nicht|offen)"
     r"|(?:^|noch )?fehl(?:t|en)(?: noch)?|pas encore|toujours pas|(?:il )?manque\w*|todavia no|aun no|(?:me "
     r"|nos )?faltan?)\b"

@@ -56,11 +56,14 @@ def reopen(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
 
 def undo(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     """The newest change of this conversation, taken back."""
-    for call in reversed(context.earlier):
+    for place, call in reversed(list(enumerate(context.earlier))):
         if (match := CHANGED.match(call.result)) and match[2] == "set":
             return (yield from call_tool("cancel_reminder", id=int(match[1])))
         if match and match[2] == "changed" and (reverting := _call_that_reverts(int(match[1]), context)):
-            return (yield from call_tool(reverting.tool, **reverting.arguments))
+            answer = yield from call_tool(reverting.tool, **reverting.arguments)
+            if beside := _time_before(call, context.earlier[:place]):
+                return f"{answer}\n{(yield from call_tool('cancel_reminder', id=beside))}"
+            return answer
         report = parse_todos(call.result) if call.tool == "manage_todo_list" else None
         opposite = {"Added": "remove", "Completed": "reopen", "Reopened": "complete"}
         if report and report.change in opposite:
@@ -74,6 +77,17 @@ def undo(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
         "I can't take that back: I only undo what I set, changed, added or ticked off last. Nothing is changed. "
         "`/undo` takes the last exchange out of the conversation."
     )
+
+
+def _time_before(changed: EarlierCall, earlier: Sequence[EarlierCall]) -> int:
+    """The reminder that was set in the same turn for the one time before a time that was left out (`skips`); 0 for
+    none."""
+    last = earlier[-1] if earlier else None
+    one, other = (_SET.match(call.result) if call else None for call in (last, changed))
+    if last is None or one is None or other is None or last.tool != "set_reminder":
+        return 0
+    together = last.is_latest == changed.is_latest and one["text"] == other["text"]
+    return int(one["id"]) if together and "repeat" not in last.arguments and changed.arguments.get("repeat") else 0
 
 
 def other_number(text: str) -> int | None:
