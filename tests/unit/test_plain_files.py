@@ -110,6 +110,7 @@ _OWN_FILES = {
     "assistant/web/page_files.py",
     "assistant/core/plain_files.py",
     "sleep/rules/pattern_files.py",
+    "sleep/rules/word_index.py",
 }
 
 
