@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from assistant.agenda.catch_up import LATE_LINE
 from assistant.core.errors import StoreError
 from assistant.core.model_api import ModelRequest
 from tests.crash.comparison import but, look
@@ -69,9 +70,14 @@ _WINDOW = "what was being sent days before the network may have forgotten; it is
 
 
 def _sent_or_shown(before: list[Any], after: list[Any], faults: Faults) -> bool:
-    same = [row[:-2] for row in before] == [row[:-2] for row in after]
+    """What is sent days later says when it was due."""
+    same = [_as_in_time(row)[:-2] for row in before] == [_as_in_time(row)[:-2] for row in after]
     uncertain = sum(row[-2] == "ambiguous" for row in after)
     return same and uncertain <= faults.all and all(row[-2] in ("sent", "ambiguous") for row in after)
+
+
+def _as_in_time(row: list[Any]) -> list[Any]:
+    return [*row[:5], row[5].partition(LATE_LINE)[0], *row[6:]]
 
 
 def _never_sent(before: list[Any], after: list[Any], faults: Faults) -> bool:

@@ -49,6 +49,7 @@ class Life:
         self.window_set_at = -DAY
         self._sent = 0
         self._meanings: dict[tuple[str, str], tuple[str, str, str]] = {}  # by message: key, word, scope
+        self._said_as: dict[tuple[str, str], str] = {}  # by message: how a new value was marked
         self._to_forget: list[str] = []
         self._next_look = 0.0
         self._limit = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -174,6 +175,7 @@ class Life:
         self.knowledge.scopes[key] = scope
         number = self._post(scope, bridge, f"{key} is {now}{word}.")
         self._meanings[bridge, number] = key, word, scope
+        self._said_as[bridge, number] = now
         await asyncio.sleep(0.3)
 
     async def _correct(self, scope: str, bridge: str, key: str, word: str) -> None:
@@ -205,7 +207,9 @@ class Life:
             await asyncio.sleep(0.3)
 
     async def _edit(self, scope: str, bridge: str, key: str, word: str) -> None:
-        await self._change(scope, key, "edit", f"{key} is {word}.", word)
+        # An edit changes one word: without a model, nothing but the "now" says that the older value is over.
+        now = self._said_as.get(self.knowledge.sent.get(key, ("", "")), "")
+        await self._change(scope, key, "edit", f"{key} is {now}{word}.", word)
 
     async def _delete(self, scope: str, bridge: str, key: str) -> None:
         await self._change(scope, key, "delete", "", "")
