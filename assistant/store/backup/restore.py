@@ -137,6 +137,7 @@ def _move_out(home: Path, marked: _RestoreMarker) -> None:
         return
     aside = home / marked.aside
     aside.mkdir(mode=0o700, exist_ok=True)
+    sync_directory(home)  # a folder without a durable name would take along what is moved into it
     if _SETTINGS in list_occupants(home):
         (aside / _SETTINGS).write_bytes((home / _SETTINGS).read_bytes())
         shutil.copymode(home / _SETTINGS, aside / _SETTINGS)
