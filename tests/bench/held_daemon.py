@@ -9,10 +9,10 @@ import sys
 import threading
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 
 from assistant.cli.main import main as run_program
-from tests.support.loop_holds import Hold, LoopHolds, waits
+from tests.support.loop_holds import Hold, LoopHolds
+from tests.support.thread_stacks import Place, ThreadStacks, waits
 
 _INNERMOST = 8
 
@@ -30,20 +30,16 @@ def main(holds: Path, looks: Path, stacks: Path) -> None:
 
 
 def _look(looks: Path, stacks: Path) -> None:
+    own, threads = threading.get_ident(), ThreadStacks()
     with looks.open() as asked, stacks.open("w", buffering=1) as seen:
         for at in asked:
-            own = threading.get_ident()
-            frames = [frame for thread, frame in sys._current_frames().items() if thread != own and not waits(frame)]
-            seen.write(json.dumps([float(at), sorted(map(_functions, frames))]) + "\n")
+            working = [places for thread, places in threads.look().items() if thread != own and not waits(places)]
+            seen.write(json.dumps([float(at), sorted(map(_shown, working))]) + "\n")
 
 
-def _functions(frame: FrameType | None) -> str:
-    places: list[str] = []
-    while frame is not None and len(places) < _INNERMOST:
-        folder, name = f"/{frame.f_code.co_filename}".split("/")[-2:]
-        places.append(f"{folder}/{name}:{frame.f_lineno} {frame.f_code.co_name}")
-        frame = frame.f_back
-    return " < ".join(places)
+def _shown(places: list[Place]) -> str:
+    files = ["/".join(f"/{place.file}".split("/")[-2:]) for place in places[:_INNERMOST]]
+    return " < ".join(f"{file}:{place.line} {place.function}" for file, place in zip(files, places, strict=False))
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ _ASK_SECONDS = 0.02
 _LATE_SECONDS, _LOOK_AGAIN_SECONDS = 0.05, 0.025
 _HOLDS, _HEALTH, _STACKS, _LOOKS = "holds.jsonl", "health.txt", "stacks.jsonl", "looks"
 _STAGE_SECONDS = 120.0
+_TOLD_LINES = 40
 
 
 class HostileModel(SoakModel):
@@ -194,7 +195,10 @@ def held_daemon(folder: Path, model_url: str, *, encrypted: bool = False, **sett
         daemon.send_signal(signal.SIGTERM)
         daemon.wait()
         if text := (folder / "daemon.log").read_text(errors="replace"):
-            print("\n".join(text.splitlines()[-40:]), file=sys.stderr)
+            lines = text.splitlines()
+            # What ended the interpreter stands before the stacks of its threads.
+            fatal = next((at for at, line in enumerate(lines) if line.startswith("Fatal Python error")), len(lines))
+            print("\n".join(lines[min(fatal, max(0, len(lines) - _TOLD_LINES)) :]), file=sys.stderr)
 
 
 def _connect(port: int, tls: ssl.SSLContext | None) -> http.client.HTTPConnection:

@@ -72,8 +72,7 @@ class Life:
                 self.look()
 
     def look(self) -> None:
-        app = self.world.app
-        if app is None:
+        if (app := self.world.app) is None:
             return
         app.check_due()
         app.maintenance.run()
@@ -302,8 +301,7 @@ class Life:
         await self.world.stop()
         await self._stay_off(seconds)
 
-    async def _off(self, seconds: float, wait: float) -> None:
-        await self._restart(seconds, wait)
+    _off = _restart
 
     async def _settings(self, name: str, value: str) -> None:
         self.world.settings[name] = value

@@ -18,7 +18,6 @@ import asyncio
 import asyncio.events
 import gc
 import os
-import sys
 import threading
 import time
 from collections import Counter
@@ -26,8 +25,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Self
+
+from tests.support.thread_stacks import Place, ThreadStacks, waits
 
 _LOOK_SECONDS = 0.004
 _ROOT = Path(__file__).parents[2]
@@ -159,13 +160,14 @@ class LoopHolds:
         return max(where, key=where.__getitem__, default=()), max(beside, key=beside.__getitem__, default=())
 
     def _watch(self) -> None:
+        threads, own = ThreadStacks(), threading.get_ident()
         while not self._closed.wait(_LOOK_SECONDS):
             if self._began and time.monotonic() - self._began > _LOOK_SECONDS:
-                for thread, frame in sys._current_frames().items():
+                for thread, places in threads.look().items():
                     if thread == self._thread:
-                        self._seen[_project_functions(frame)] += 1
-                    elif thread != self._watcher.ident and not waits(frame):
-                        self._beside[_project_functions(frame)] += 1
+                        self._seen[_project_places(places)] += 1
+                    elif thread != own and not waits(places):
+                        self._beside[_project_places(places)] += 1
 
 
 def _open_schedule() -> int | None:
@@ -179,11 +181,6 @@ def _replace_run(run: Any) -> None:
     asyncio.events.Handle._run = run  # type: ignore[method-assign]
 
 
-def waits(frame: FrameType) -> bool:
-    """Whether a thread waits for something to do."""
-    return frame.f_code.co_filename.endswith(("/threading.py", "/thread.py", "/selectors.py"))
-
-
 @cache
 def _shown(file: str) -> tuple[str, bool]:
     """How a file is shown, and whether it is of the project. Cached: the daemon waits while this is found out."""
@@ -193,12 +190,11 @@ def _shown(file: str) -> tuple[str, bool]:
     return "/".join(path.parts[-2:]), False
 
 
-def _project_functions(frame: FrameType | None) -> tuple[str, ...]:
+def _project_places(places: list[Place]) -> tuple[str, ...]:
     """The three innermost functions whatever they are of, then those of the project around them."""
-    places: list[str] = []
-    while frame is not None and len(places) < 10:
-        file, is_project = _shown(frame.f_code.co_filename)
-        if is_project or len(places) < 3:
-            places.append(f"{file}:{frame.f_lineno} {frame.f_code.co_qualname}")
-        frame = frame.f_back
-    return tuple(places)
+    shown: list[str] = []
+    for place in places:
+        file, is_project = _shown(place.file)
+        if is_project or len(shown) < 3:
+            shown.append(f"{file}:{place.line} {place.function}")
+    return tuple(shown[:10])
