@@ -7,7 +7,9 @@ Each goes through the outbox, once per `NoticeKind` and key; several at once are
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 from assistant.core.calendar import format_moment
@@ -24,14 +26,17 @@ from assistant.core.model_api import (
     ModelOutage,
 )
 from assistant.core.notices import Notice, NoticeAddress, NoticeKind, NoticePlace
-from assistant.core.records import Turn
-from assistant.core.sessions import OWNER_SCOPE, session_role, session_scope
+from assistant.core.records import Button, OutboxItem, OutgoingMessage, Turn
+from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, session_name, session_role, session_scope
+from assistant.core.text import preview_line
 from assistant.models.errors import advise
 from assistant.store.script.generations import StoredResets
 from assistant.store.script.notices import StoredNotices, StoredOutages
 
 log = get_logger()
 
+TERMINAL_BRIDGE = "terminal"
+_KEY_PREFIXES = {"ambiguous": "uncertain:", "failed": "refused:"}
 _WHY_ENDED = {"daily": "at its daily hour", "idle": "since nobody had written for a while"}
 
 
@@ -181,3 +186,41 @@ def turn_address(turn: Turn) -> NoticeAddress:
 
 def _once(since: str, place: DeliveryTarget) -> str:
     return f"{since}:{place.session}:{place.bridge}:{place.target}"
+
+
+def give_up_notice(item: OutboxItem, state: Literal["ambiguous", "failed"], error: str) -> OutgoingMessage | None:
+    """Return the notice about a given-up delivery: to the terminals, or to its own target if it is the owner's and
+    ambiguous. For such a notice itself: the same one to the terminals, None if that is where it was sent."""
+    outgoing, place = item.outgoing, (TERMINAL_BRIDGE, MAIN_SESSION)
+    if outgoing.key.startswith(tuple(_KEY_PREFIXES.values())):
+        # Terminals show a key once, whenever it comes again: there no notice stays in doubt.
+        again = replace(outgoing, key=f"{outgoing.key}:terminal", bridge=place[0], target=place[1])
+        return None if outgoing.bridge == TERMINAL_BRIDGE else again
+    if state == "ambiguous":
+        place = (outgoing.bridge, outgoing.target) if is_owners(outgoing) else place
+    retry, drop = f"/deliveries again {item.id}", f"/deliveries drop {item.id}"
+    buttons = (Button("Send it again", retry), Button("Discard it", drop))
+    # `attempts` makes the keys differ if a resent message fails again.
+    key = f"{_KEY_PREFIXES[state]}{item.id}:{item.attempts}"
+    # The link to the message makes erasure cover the quoted text.
+    kind = NoticeKind.DELIVERY_REFUSED if state == "failed" else NoticeKind.DELIVERY_UNCERTAIN
+    notice = kind.fill(
+        buttons=buttons,
+        what=_describe_message(outgoing),
+        bridge=outgoing.bridge,
+        error=error.rstrip("."),
+        retry=retry,
+        drop=drop,
+    )
+    return replace(notice.to_message(key, MAIN_SESSION, OWNER_SCOPE, *place), message_id=outgoing.message_id)
+
+
+def _describe_message(outgoing: OutgoingMessage) -> str:
+    if not is_owners(outgoing):
+        return f"A message to {session_name(outgoing.session)}"
+    words = preview_line(outgoing.body) or ", ".join(preview_line(file.name or file.mime) for file in outgoing.media)
+    return f"A message to you (`{words}`)" if words else "A message to you"
+
+
+def is_owners(outgoing: OutgoingMessage) -> bool:
+    return session_role(outgoing.session) == "owner"

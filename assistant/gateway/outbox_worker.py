@@ -24,14 +24,13 @@ from assistant.core.dataclass import dataclass
 from assistant.core.errors import BridgeError, RecipientNotConnected, StoreError
 from assistant.core.logger import get_logger
 from assistant.core.messages import Media
-from assistant.core.notices import NoticeKind
 from assistant.core.ports import Barrier
-from assistant.core.records import Button, OutboxItem, OutgoingMessage
-from assistant.core.sessions import MAIN_SESSION, OWNER_SCOPE, session_name, session_role
+from assistant.core.records import OutboxItem, OutgoingMessage
 from assistant.core.shutdown import ShutdownTimeouts, finish_within
 from assistant.core.store_ports import Outbox
 from assistant.core.telemetry import Tracer
-from assistant.core.text import beside_loop, is_long, preview_line
+from assistant.core.text import beside_loop, is_long
+from assistant.gateway.notices import TERMINAL_BRIDGE, give_up_notice, is_owners
 from assistant.gateway.parts import split_into_parts
 from assistant.gateway.supervisor import as_bridge_error
 
@@ -287,7 +286,7 @@ class OutboxWorker:
         """Handle a failed send. Returns False if later items have to wait. Once the outcome is uncertain it stays so
         whatever the next attempt reports: the item remains `sending` within the deduplication window."""
         now, nobody = self.clock(), isinstance(error, RecipientNotConnected)
-        is_guest_notice = item.outgoing.kind == "notice" and not _is_owners(item.outgoing)
+        is_guest_notice = item.outgoing.kind == "notice" and not is_owners(item.outgoing)
         if error.refused and not uncertain and is_guest_notice:
             # E.g. a stranger's pairing code: otherwise anyone could write once and then block the assistant.
             self.outbox.set_state(item.id, "dropped", now, error=str(error))
@@ -311,9 +310,9 @@ class OutboxWorker:
 
     def _give_up(self, item: OutboxItem, state: Literal["ambiguous", "failed"], error: str, now: datetime) -> None:
         """Stop automatic retries and notify the owner."""
-        self.outbox.give_up(item.id, state, error, _give_up_notice(item, state, error), now)
+        self.outbox.give_up(item.id, state, error, give_up_notice(item, state, error), now)
         log.warning("delivery given up", bridge=self.bridge.name, key=item.outgoing.key, state=state)
-        self.wake_bridge(_TERMINAL_BRIDGE)
+        self.wake_bridge(TERMINAL_BRIDGE)
         self.wake()
 
     def _is_within_dedupe_window(self, item: OutboxItem, now: datetime) -> bool:
@@ -358,43 +357,3 @@ async def _send_part(bridge: Bridge, part: OutgoingPart) -> None:
 def _retry_delay(item: OutboxItem) -> timedelta:
     doublings: int = 2 ** min(item.attempts, 10)
     return min(_MAX_RETRY_DELAY, _MIN_RETRY_DELAY * doublings)
-
-
-_TERMINAL_BRIDGE = "terminal"
-_KEY_PREFIXES = {"ambiguous": "uncertain:", "failed": "refused:"}
-
-
-def _give_up_notice(item: OutboxItem, state: Literal["ambiguous", "failed"], error: str) -> OutgoingMessage | None:
-    """Return the notice about a given-up delivery: to the terminals, or to its own target if it is the owner's and
-    ambiguous. None if the delivery is such a notice itself."""
-    outgoing, place = item.outgoing, (_TERMINAL_BRIDGE, MAIN_SESSION)
-    if outgoing.key.startswith(tuple(_KEY_PREFIXES.values())):
-        return None
-    if state == "ambiguous":
-        place = (outgoing.bridge, outgoing.target) if _is_owners(outgoing) else place
-    retry, drop = f"/deliveries again {item.id}", f"/deliveries drop {item.id}"
-    buttons = (Button("Send it again", retry), Button("Discard it", drop))
-    # `attempts` makes the keys differ if a resent message fails again.
-    key = f"{_KEY_PREFIXES[state]}{item.id}:{item.attempts}"
-    # The link to the message makes erasure cover the quoted text.
-    kind = NoticeKind.DELIVERY_REFUSED if state == "failed" else NoticeKind.DELIVERY_UNCERTAIN
-    notice = kind.fill(
-        buttons=buttons,
-        what=_describe_message(outgoing),
-        bridge=outgoing.bridge,
-        error=error.rstrip("."),
-        retry=retry,
-        drop=drop,
-    )
-    return replace(notice.to_message(key, MAIN_SESSION, OWNER_SCOPE, *place), message_id=outgoing.message_id)
-
-
-def _describe_message(outgoing: OutgoingMessage) -> str:
-    if not _is_owners(outgoing):
-        return f"A message to {session_name(outgoing.session)}"
-    words = preview_line(outgoing.body) or ", ".join(preview_line(file.name or file.mime) for file in outgoing.media)
-    return f"A message to you (`{words}`)" if words else "A message to you"
-
-
-def _is_owners(outgoing: OutgoingMessage) -> bool:
-    return session_role(outgoing.session) == "owner"

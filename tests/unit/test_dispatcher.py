@@ -262,14 +262,33 @@ async def test_f36_the_owner_is_told_once_of_what_may_have_arrived_and_is_given_
     assert "for them alone" not in home.bodies[0]
 
 
-async def test_f36_a_notice_that_may_have_arrived_has_no_notice_of_its_own(
+async def test_f36_a_notice_that_may_have_arrived_is_shown_once_more_at_the_terminal(
     outbox: StoredOutbox, clock: SteppingClock
 ) -> None:
     lost = [BridgeError("timed out", ambiguous=True) for _ in range(3)]
+    item = outbox.push(outgoing_message("a"), clock())
+    bridge, home = RecordingBridge(capabilities=FORGETFUL, send_errors=lost), RecordingBridge("terminal")
+    delivery = open_dispatcher(outbox, {"kept": bridge, "terminal": home}, clock)
+    for _ in range(3):
+        await delivery.flush()
+    assert (outbox.count_by_state(), len(bridge.send_errors)) == ({"ambiguous": 2, "sent": 1}, 1)
+    assert [one.outgoing.key for one in home.sent] == [f"uncertain:{item.id}:1:terminal"]
+    assert [button.command for button in home.sent[0].outgoing.buttons] == [
+        f"/deliveries {word} {item.id}" for word in ("again", "drop")
+    ]
+
+
+async def test_f36_a_notice_at_the_terminal_has_no_notice_of_its_own(
+    outbox: StoredOutbox, clock: SteppingClock
+) -> None:
+    lost, doubt = BridgeError("no", refused=True), BridgeError("timed out", ambiguous=True)
     outbox.push(outgoing_message("a"), clock())
-    bridge = RecordingBridge(capabilities=FORGETFUL, send_errors=lost)
-    await open_dispatcher(outbox, {"kept": bridge}, clock).flush()
-    assert (outbox.count_by_state(), len(bridge.send_errors)) == ({"ambiguous": 2}, 1)
+    bridge = RecordingBridge(capabilities=FORGETFUL, send_errors=[doubt, lost])
+    home = RecordingBridge("terminal", capabilities=FORGETFUL, send_errors=[doubt])
+    delivery = open_dispatcher(outbox, {"kept": bridge, "terminal": home}, clock)
+    for _ in range(3):
+        await delivery.flush()
+    assert outbox.count_by_state() == {"ambiguous": 2, "failed": 1}
 
 
 async def test_f36_what_is_in_doubt_a_second_time_is_told_again(outbox: StoredOutbox, clock: SteppingClock) -> None:
