@@ -3,7 +3,7 @@ neighbours, or the records in a byte range of a log.
 
 - The scope is always that of the call's context (I10).
 - Two kinds of messages are never in search results, since they would only repeat the question: messages of the running
-  turn (the question always matches itself best), and earlier results of tools that read the history.
+  turn (the question always matches itself best), and earlier results of lookups, which are not indexed.
 - A result has a maximum size, however long the messages are; what does not fit is named with the call that reads on, so
   that paging reaches every character.
 """
@@ -33,7 +33,6 @@ from tools.argument_schema import Limits
 from tools.declaration import StorableInt, lines_within, start_of_day, tool
 from tools.history_search import HistoryResults, find_messages
 
-HISTORY_TOOLS = ("search_history", "read_history")
 _ROLES: dict[str, tuple[Role, ...]] = {
     "any": ("user", "assistant", "tool"),
     "user": ("user",),
@@ -68,7 +67,7 @@ def search_history_tool(
             hits = history.search(
                 words, context.scope, limit=most + _EXTRA, roles=_ROLES[role], after=since, before=until
             )
-            return _without_echo(history, hits, context)[:most]
+            return _said_before(history, hits, context)[:most]
 
         since, until = start_of_day(after, zone), start_of_day(before, zone)
         today = context.now.astimezone(zone).date()
@@ -91,7 +90,8 @@ def _files_with(files: StoredFileSearch, query: str) -> list[str]:
     return []
 
 
-def _without_echo(history: StoredHistory, hits: Sequence[SearchHit], context: ToolContext) -> list[SearchHit]:
+def _said_before(history: StoredHistory, hits: Sequence[SearchHit], context: ToolContext) -> list[SearchHit]:
+    """Return the hits that were not said in the running turn."""
     said_now = set()
     for hit in sorted(hits, key=lambda hit: hit.message_id, reverse=True):
         if hit.session == context.session:
@@ -99,9 +99,7 @@ def _without_echo(history: StoredHistory, hits: Sequence[SearchHit], context: To
             if record is None or record.turn != context.turn:
                 break
             said_now.add(hit.message_id)
-    return [
-        hit for hit in hits if hit.message_id not in said_now and not (hit.role == "tool" and hit.name in HISTORY_TOOLS)
-    ]
+    return [hit for hit in hits if hit.message_id not in said_now]
 
 
 def _render_hits(query: str, found: HistoryResults, zone: ZoneInfo, room: int) -> str:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from assistant.context.pressure import utf8_length
 from assistant.core.dataclass import dataclass
-from assistant.core.messages import Message, ToolCall
+from assistant.core.messages import LOOKUP_TOOLS, Message, ToolCall
 from assistant.core.quoting import quoted_words
 from assistant.core.records import LogLocation, strip_schedule_heading
 from assistant.core.text import lazy_regex, shorten
@@ -63,9 +63,10 @@ def truncate_for_view(message: Message, place: LogLocation, policy: TruncationPo
 
 
 def truncate_to_reference(message: Message, place: LogLocation, keep_tokens: int, count: MeasureText) -> Message:
-    """Truncate a message that is too large for the context to both its ends in `keep_tokens`; unchanged if it fits.
-    Thinking is dropped: it is signed for the full text."""
-    shortened = _shortened(message, place, keep_tokens, "tokens", 0.5, count)
+    """Truncate a message that is too large for the context to both its ends in `keep_tokens`, the result of a lookup to
+    its beginning, where the best is; unchanged if it fits. Thinking is dropped: it is signed for the full text."""
+    split = 1.0 if message.role == "tool" and message.name in LOOKUP_TOOLS else 0.5
+    shortened = _shortened(message, place, keep_tokens, "tokens", split, count)
     return shortened if shortened is message else replace(shortened, thinking=())
 
 
@@ -153,16 +154,19 @@ class _Truncation:
         if detail == 0:
             return f"{head}{marker}{tail}"
         middle = self.text[len(head) : len(self.text) - len(tail)]
-        return f"{TOTAL_LINES_PREFIX}{self.lines}\n{head}\n{marker}\n{tail}\n{self._reference(middle, detail)}"
+        reference = self._reference(middle, detail, "" if tail else f", offset={len(head)}")
+        end = f"{tail}\n{reference}" if tail else reference
+        return f"{TOTAL_LINES_PREFIX}{self.lines}\n{head}\n{marker}\n{end}"
 
-    def _reference(self, left_out: str, detail: int) -> str:
+    def _reference(self, left_out: str, detail: int, offset: str) -> str:
         span = self.place.span
         where = f"{self.place.path} bytes {span.start}-{span.end}"
         if self.message.id is None:
             call = f'read_history(session="{self.place.session}", start={span.start}, end={span.end})'
             whole = "All of it"
         else:
-            call, whole = f"read_history(message_id={self.message.id})", f"All of it is message {self.message.id}"
+            call = f"read_history(message_id={self.message.id}{offset})"
+            whole = f"The rest is in message {self.message.id}" if offset else f"All of it is message {self.message.id}"
         if detail == 1:
             return f"{SHORTENED_PREFIX}{whole}: {call}]"
         preview = " ".join(left_out[: 4 * _PREVIEW_CHARS].split())[:_PREVIEW_CHARS]

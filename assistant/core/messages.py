@@ -24,6 +24,8 @@ ABORTED_MARKER = "<turn-aborted>"
 # How a turn ends that the person stopped.
 STOPPED_REPLY = "Stopped."
 SUMMARY_MARKER = "[CONTEXT SUMMARY]"
+# Tools whose results repeat what is kept elsewhere, best or first words first.
+LOOKUP_TOOLS = frozenset({"search_history", "read_history", "search_memory"})
 
 
 MediaKind = Literal["image", "file"]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 log = get_logger()
 
 # An index made by another version is rebuilt.
-_INDEX_VERSION = 6
+_INDEX_VERSION = 7
 
 DEFAULT_SEARCH_LIMITS = SearchLimits()
 _LOADING = Lock()

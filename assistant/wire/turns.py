@@ -9,6 +9,7 @@ from functools import partial
 from assistant.agenda.service import AgendaService
 from assistant.calendars.service import CalendarService
 from assistant.core.dataclass import dataclass
+from assistant.core.messages import LOOKUP_TOOLS
 from assistant.core.telemetry import Tracer
 from assistant.documents.fetch import PageFetcher
 from assistant.documents.web_search import WebSearch
@@ -63,9 +64,7 @@ _LEASE_MARGIN = timedelta(seconds=30)
 # In most scripts quoted text takes fewer bytes per token.
 _BYTES_A_TOKEN = 2.4
 # Tools whose results quote earlier messages.
-_QUOTING_TOOLS = frozenset(
-    {"search_history", "read_history", "search_memory", "manage_todo_list", "close_requests", "delegate"}
-)
+_QUOTING_TOOLS = LOOKUP_TOOLS | {"manage_todo_list", "close_requests", "delegate"}
 
 
 @dataclass(frozen=True, slots=True)

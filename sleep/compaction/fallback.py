@@ -98,7 +98,11 @@ def plan_fallback(
 
 def _newest_turn_pressure(draft: DraftView) -> Pressure:
     """Return the pressure if only the newest turn and the prefix were left."""
-    return draft.pressure(_prefix_size(draft) + sum_sizes(draft.sizes[draft.newest_turn_start :]))
+    return draft.pressure(_newest_turn_size(draft))
+
+
+def _newest_turn_size(draft: DraftView) -> PromptSize:
+    return _prefix_size(draft) + sum_sizes(draft.sizes[draft.newest_turn_start :])
 
 
 def _shorten_requests(draft: DraftView, places: Places) -> list[Notice]:
@@ -152,7 +156,11 @@ def _shorten_rounds(draft: DraftView, places: Places) -> None:
         for index in _largest(draft, indexes):
             if _newest_turn_pressure(draft).ratio <= until:
                 break
-            draft.show_by_reference(index, places, _kept_whole(draft) if index in protected else KEPT_OUTPUT_TOKENS)
+            keep = _kept_whole(draft) if index in protected else KEPT_OUTPUT_TOKENS
+            if index >= draft.last_block_start:
+                others = _newest_turn_size(draft) - draft.sizes[index]
+                keep = max(keep, draft.free_tokens(others, until) - TOKENS_PER_MESSAGE)
+            draft.show_by_reference(index, places, keep)
 
 
 def _shorten_old(draft: DraftView, places: Places) -> None:

@@ -28,6 +28,7 @@ from assistant.runtime.tool_registry import ToolRegistry
 from assistant.store.character.todos import StoredTodos
 from assistant.store.database import Database
 from assistant.store.schema.migrations import character_migrations
+from assistant.store.search.sources import indexed_text
 from sleep.rules.statements import stem_word
 from tools.toolbox import build_toolbox
 
@@ -123,7 +124,7 @@ class InMemoryHistory:
         wanted = _stems(query)
         hits = []
         for record in self.records:
-            shared = len(wanted & _stems(record.content))
+            shared = len(wanted & _stems(indexed_text(record)))
             in_time = (after is None or record.ts >= after) and (before is None or record.ts < before)
             if shared and record.scope == scope and record.role in roles and in_time:
                 hits.append(_hit(record, shared))

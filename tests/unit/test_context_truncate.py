@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ from assistant.context.truncate import (
     truncate_to_reference,
     without_image_data,
 )
-from assistant.core.messages import LogByteRange, Media, Message, ToolCall
+from assistant.core.messages import LOOKUP_TOOLS, LogByteRange, Media, Message, ToolCall
 from assistant.core.records import LogLocation
 
 PLACE = LogLocation("main", "log/main/conversation.jsonl", LogByteRange(12_340, 98_700))
@@ -117,6 +119,18 @@ def test_f06_a_giant_message_is_shown_by_reference_with_both_its_ends() -> None:
     assert "START word" in shown.content and " END\n[Shortened" in shown.content
     assert "read_history(message_id=7)" in shown.content
     assert (shown.role, shown.id) == ("user", 7)
+
+
+@pytest.mark.parametrize("tool", sorted(LOOKUP_TOOLS))
+def test_the_result_of_a_lookup_keeps_its_beginning_and_says_from_which_character_it_goes_on(tool: str) -> None:
+    found = Message("tool", "".join(f"#{n} user: what was said\n" for n in range(900)), id=7, name=tool)
+    once = truncate_to_reference(found, PLACE, 400, estimate_tokens)
+    for shown in (once, truncate_to_reference(once, PLACE, 200, estimate_tokens)):
+        offset = re.search(r"read_history\(message_id=7, offset=(\d+)\)", shown.content)
+        assert offset is not None
+        kept = found.content[: int(offset[1])]
+        assert f"\n{kept}\n…" in shown.content and len(kept) > 100
+        assert f'What is left out begins: "{found.content[len(kept) :].split()[0]}' in shown.content
 
 
 def test_what_was_cut_once_can_be_cut_again_and_still_counts_from_the_whole() -> None:

@@ -264,6 +264,14 @@ def test_earlier_rounds_of_the_open_loop_are_shortened_before_what_the_model_has
     assert {message.id for message in plan.shorten} == {stored[2].id, stored[4].id}
 
 
+def test_what_the_model_has_not_seen_yet_is_shortened_no_more_than_needed() -> None:
+    _, plan = plan_for([user(), *uses("a", 300), *uses("b", 9000)])
+    seen, unseen = plan.shorten
+    assert COUNTER.count_text(seen.content) <= 200
+    assert COUNTER.count_text(unseen.content) > 5000
+    assert 0.78 <= plan.after.ratio <= TERMS.threshold
+
+
 def test_f17_old_pictures_are_hidden_when_pictures_bind() -> None:
     picture = Media("image", "image/png", "p.png", 12, PICTURE)
     rows = [row for _ in range(18) for row in (Message("user", "see", media=(picture,)), says())]

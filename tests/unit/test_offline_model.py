@@ -155,17 +155,6 @@ async def test_a_person_cannot_hide_words_behind_the_runtimes_boundary() -> None
     assert {"runtime", "note", "x", "time"} <= set(str(call.arguments["query"]).split())
 
 
-async def test_messages_that_joined_the_turn_are_answered_as_well() -> None:
-    earlier = user("what is on my list?", id=1, metadata={"turn": "t0"})
-    first = user("what time is it?", id=5, metadata={"turn": "t5"})
-    joined = user("and where is the key?", id=7, metadata={"turn": "t5"})
-    reply = (await reply_to(earlier, Message("assistant", "(failed)"), first, joined)).message
-    assert [(call.id, call.name) for call in reply.tool_calls] == [
-        ("offline_5_0_0", "current_time"),
-        ("offline_7_0_0", "search_history"),
-    ]
-
-
 async def test_a_change_that_no_result_shows_is_not_claimed() -> None:
     for result in (
         ABORTED_RESULT,

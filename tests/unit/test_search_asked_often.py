@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from assistant.core.messages import LOOKUP_TOOLS
 from tests.support.search_home import SearchHome, add_chatter
 
 
@@ -61,3 +62,23 @@ def test_a_question_that_tells_something_as_well_counts_as_told(room: SearchHome
     room.say("My locker has the number zt417 from today on, will you keep that in mind?")
     room.talk("Is it zt417?", "Yes, zt417.")
     assert frequencies(room, "zt417") == ([1], 1)
+
+
+THINGS = ("boat", "piano", "tent", "shed", "printer", "locker")
+
+
+@pytest.mark.parametrize("tool", sorted(LOOKUP_TOOLS))
+def test_what_was_looked_up_a_hundred_times_is_found_as_on_the_first_day(room: SearchHome, tool: str) -> None:
+    (told,) = room.say("The lender of Ludvig's garage is Memara.")
+    others = room.say(*(f"The lender of {who}'s {what} is Pesava." for who in ("Anna", "Jonas") for what in THINGS))
+    question = "Who is the lender of Ludvig's garage?"
+    first = room.search_ids(question, limit=8)
+    assert first[0] == told and set(first) <= {told, *others}
+    for _ in range(100):
+        room.say(f'{question}\n#{told} user: "The lender of Ludvig\'s garage is Memara."', role="tool", name=tool)
+    assert room.search_ids(question, limit=8) == first
+
+
+def test_what_other_tools_told_is_found(room: SearchHome) -> None:
+    (told,) = room.say("Ludvig's garage: lender Memara, since 2019.", role="tool", name="look_up_contract")
+    assert room.search_ids("Who is the lender of Ludvig's garage?") == [told]

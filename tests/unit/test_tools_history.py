@@ -93,6 +93,7 @@ async def test_results_of_earlier_searches_are_not_found_again(past: HistorySetu
     past.said("my sister is Anna")
     past.said('#1 ... "my sister is Anna"', "tool", name="search_history")
     past.said('#1 ... "my sister is Anna"', "tool", name="read_history")
+    past.said('(#1): "my sister is Anna"', "tool", name="search_memory")
     weather = past.said("sister cities: rain", "tool", name="weather")
     found = parse_quotes(await past.use("search_history", query="sister"))
     assert [quote.message_id for quote in found] == [1, weather]

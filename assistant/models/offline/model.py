@@ -34,7 +34,7 @@ from assistant.core.text import lazy_regex
 from assistant.models.encoding import CHARS_PER_TOKEN
 from assistant.models.offline.file_answers import can_be_searched, describe_attached
 from assistant.models.offline.parse import parse_message
-from assistant.models.offline.plans import EarlierCall, ToolStep
+from assistant.models.offline.plans import EarlierCall, ToolStep, only_reads
 from assistant.models.offline.steps import (
     INTRODUCTION,
     StepContext,
@@ -100,7 +100,8 @@ def _answer(request: ModelRequest, session: str | None) -> Message:
     """The next message of the turn: calls while any request of the person still waits for a result, else the words."""
     tools = frozenset(tool.name for tool in request.tools)
     results = {m.tool_call_id: m.content for m in request.messages if m.tool_call_id is not None}
-    calls: list[ToolCall] = []
+    shared = _shared_results(request.messages)
+    calls: dict[str, ToolCall] = {}
     parts: list[str] = []
     now, earlier = _local_time(request.messages), _earlier_calls(request.messages)
     is_owner = session is not None and session_scope(session) == OWNER_SCOPE
@@ -113,15 +114,21 @@ def _answer(request: ModelRequest, session: str | None) -> Message:
         parsed_message = parse_message(message.content)
         for place, parsed in enumerate(parsed_message):
             own_results = _results_of(message, place, results)
-            match next_step(parsed, own_results, context):
-                case ToolStep(tool, arguments):
-                    calls.append(ToolCall(_call_id(message, place, len(own_results)), tool, arguments))
-                case text:
-                    parts.append(text)
+            step = next_step(parsed, own_results, context)
+            while isinstance(step, ToolStep) and (known := shared.get(_describe_call(step))) is not None:
+                own_results += [known, *_results_of(message, place, results, len(own_results) + 1)]
+                step = next_step(parsed, own_results, context)
+            if isinstance(step, str):
+                parts.append(step)
+                continue
+            call_id = _call_id(message, place, len(own_results))
+            # Requests of one turn that look at the same thing look once.
+            key = _describe_call(step) if only_reads(step) else call_id
+            calls.setdefault(key, ToolCall(call_id, step.tool, step.arguments))
         were_asked = any(map(question_of, parsed_message))
         parts += describe_attached(message.media, has_files=has_files, were_asked=were_asked)
     if calls:
-        return Message("assistant", tool_calls=tuple(calls), model=OFFLINE_MODEL)
+        return Message("assistant", tool_calls=tuple(calls.values()), model=OFFLINE_MODEL)
     if other_results := _results_of_other_models(request.messages):
         parts.append(describe_tool_results(other_results))
     if not any(m.role == "assistant" and m.model == OFFLINE_MODEL and not m.tool_calls for m in request.messages):
@@ -170,9 +177,7 @@ def _local_time(messages: Sequence[Message]) -> datetime | None:
 
 def _earlier_calls(messages: Sequence[Message]) -> tuple[EarlierCall, ...]:
     """What tools did before the newest message of a person, as far as the request still has it."""
-    newest = max((place for place, m in enumerate(messages) if _is_from_person(m)), default=0)
-    turn = messages[newest].metadata.get("turn") if messages else None
-    opener = next((n for n, m in enumerate(messages) if turn is not None and m.metadata.get("turn") == turn), newest)
+    opener = _turn_start(messages)
     before = max((place for place, m in enumerate(messages[:opener]) if _is_from_person(m)), default=0)
     calls = {call.id: call for m in messages[:opener] for call in m.tool_calls}
     return tuple(
@@ -180,6 +185,34 @@ def _earlier_calls(messages: Sequence[Message]) -> tuple[EarlierCall, ...]:
         for place, m in enumerate(messages[:opener])
         if m.tool_call_id and not m.metadata.get("is_error") and (call := calls.get(m.tool_call_id))
     )
+
+
+def _turn_start(messages: Sequence[Message]) -> int:
+    """Return the index of the message that opened the turn of the newest message of a person."""
+    newest = max((place for place, m in enumerate(messages) if _is_from_person(m)), default=0)
+    turn = messages[newest].metadata.get("turn") if messages else None
+    return next((n for n, m in enumerate(messages) if turn is not None and m.metadata.get("turn") == turn), newest)
+
+
+def _shared_results(messages: Sequence[Message]) -> dict[str, str]:
+    """Return what was read in this turn since it last changed something, by the call, for every request that reads the
+    same."""
+    shared: dict[str, str] = {}
+    reads: dict[str, str] = {}
+    for message in messages[_turn_start(messages) :]:
+        own_calls = message.tool_calls if message.model == OFFLINE_MODEL else ()
+        steps = {call.id: ToolStep(call.name, call.arguments) for call in own_calls}
+        if all(map(only_reads, steps.values())):
+            reads |= {call_id: _describe_call(step) for call_id, step in steps.items()}
+        else:
+            shared.clear()
+        if message.tool_call_id in reads:
+            shared[reads[message.tool_call_id]] = message.content
+    return shared
+
+
+def _describe_call(step: ToolStep) -> str:
+    return f"{step.tool} {json.dumps(dict(step.arguments), sort_keys=True, default=str)}"
 
 
 def _own_words(messages: Sequence[Message], newest: Message) -> tuple[QuotedMessage, ...]:
@@ -208,10 +241,10 @@ def _call_id(message: Message, place: int, number: int) -> str:
     return f"offline_{message.id or 0}_{place}_{number}"
 
 
-def _results_of(message: Message, place: int, results: dict[str, str]) -> list[str]:
-    """Results of the calls made so far for one request of one message, in order."""
+def _results_of(message: Message, place: int, results: dict[str, str], first: int = 0) -> list[str]:
+    """Results of the calls made so far for one request of one message, in order, from the `first` on."""
     own: list[str] = []
-    while (result := results.get(_call_id(message, place, len(own)))) is not None:
+    while (result := results.get(_call_id(message, place, first + len(own)))) is not None:
         own.append(result)
     return own
 

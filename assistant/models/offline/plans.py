@@ -92,6 +92,15 @@ class ToolFailedError(Exception):
 
 Plan = Generator[ToolStep, str, str]
 
+_READING = frozenset(
+    {"current_time", "list_reminders", "show_agenda", "search_history", "search_memory", "read_history"}
+)
+
+
+def only_reads(call: ToolStep | EarlierCall) -> bool:
+    """Whether a call changes nothing."""
+    return call.tool in _READING or (call.tool == "manage_todo_list" and call.arguments.get("action") == "list")
+
 
 def describe_failure(result: str) -> str:
     """What a tool answered that did not do it, for people, who know no names of tools and arguments."""

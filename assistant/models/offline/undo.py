@@ -24,6 +24,7 @@ from assistant.models.offline.plans import (
     ask_which,
     call_tool,
     describe_todos,
+    only_reads,
 )
 from assistant.models.offline.targets import content_words
 
@@ -140,8 +141,7 @@ def _restore(calls: Sequence[ToolStep | None]) -> Plan:
 def _calls_that_restore(context: PlanContext) -> list[ToolStep | None]:
     """The calls that set again what the newest change took away, None for what is not known any more; nothing where
     nothing is known."""
-    changes = [call for call in context.earlier if call.tool not in ("list_reminders", "show_agenda", "search_history")]
-    changes = [call for call in changes if call.arguments.get("action") != "list"]
+    changes = [call for call in context.earlier if not only_reads(call)]
     together = list(takewhile(lambda call: call.tool == "cancel_reminder" and call.is_latest, reversed(changes)))
     count = max(1, len(together))
     earlier = changes[: len(changes) - count]

@@ -14,7 +14,7 @@ from datetime import datetime
 from sqlite3 import Row
 
 from assistant.core.errors import CorruptStore
-from assistant.core.messages import LogByteRange
+from assistant.core.messages import LOOKUP_TOOLS, LogByteRange
 from assistant.core.records import LogRecord
 from assistant.search.index_values import SourceText
 from assistant.store.database import Database
@@ -105,7 +105,11 @@ def _source_text(
 
 def indexed_text(record: LogRecord) -> str:
     """Return the text by which a record is found: its content and the names of its media. Of a tool result over 512 KB
-    the first and last 256 KB (in characters); messages of people and the assistant are indexed completely."""
+    the first and last 256 KB (in characters); messages of people and the assistant are indexed completely. Results of
+    lookups have none: they would be found before the words that they repeat, the more the oftener these are asked for.
+    """
+    if record.role == "tool" and record.name in LOOKUP_TOOLS:
+        return ""
     text = record.content
     if record.role == "tool" and len(text) > 2 * _INDEXED_ENDS:
         text = f"{text[:_INDEXED_ENDS]}\n{text[-_INDEXED_ENDS:]}"
