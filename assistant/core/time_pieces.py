@@ -16,12 +16,13 @@ from itertools import pairwise
 from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text
 from assistant.core.time_ends import read_as_end, tell_end_apart
-from assistant.core.time_language import AND, CORRECTED, NEGATION, NEW, OLD, SOURCES
+from assistant.core.time_language import AND, CORRECTED, GLUE, NEGATION, NEW, OLD, SOURCES
 from assistant.core.time_readers import READERS, TimePiece
 from assistant.core.time_spelling import spell_times
 
 LONGEST_TEXT = 2000
 _AND = re.compile(AND)
+_GLUE = re.compile(GLUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,20 @@ def _find_times(text: str) -> FoundTimes:
                 pieces.append(piece)
                 left = f"{left[: match.start()]}{chr(0) * len(match[0])}{left[match.end() :]}"
     folded = fold_text(text)
-    pieces = _days_of_weeks(left, sorted(pieces, key=lambda piece: piece.start))
+    pieces = sorted((_behind_name(text, piece) for piece in pieces), key=lambda piece: piece.start)
+    pieces = _days_of_weeks(left, pieces)
     pieces = tell_end_apart(left, folded.replace("’", "'"), pieces)
     kept = _morning_of_days(text, _without_old(folded, pieces))
     return _without_times(text, _words_between(text, folded, pieces), kept, pieces)
+
+
+def _behind_name(text: str, piece: TimePiece) -> TimePiece:
+    """Leave a name that is also a small word of another language to the words: "ring Uncle Des on Sunday"."""
+    word, _, rest = text[piece.start : piece.end].partition(" ")
+    is_within = text[: piece.start].rstrip()[-1:].isalnum()
+    if is_within and word.istitle() and rest[:1].islower() and _GLUE.match(fold_text(rest)):
+        return replace(piece, start=piece.start + len(word) + 1)
+    return piece
 
 
 def _days_of_weeks(left: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:

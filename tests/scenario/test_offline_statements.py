@@ -263,3 +263,57 @@ async def test_an_hour_that_will_do_and_the_week_after_are_the_new_time(
     tmp_path: Path, given: str, say: str, there: str
 ) -> None:
     assert [due for _, due in waiting(await after(tmp_path, given, say))] == [there]
+
+
+@pytest.mark.parametrize(
+    ("say", "moved_to"),
+    [
+        ("both of Thursday's appointments are moving to Friday", "2026-03-13"),
+        ("all my Thursday meetings have been moved to Saturday", "2026-03-14"),
+        ("move both of Thursday's appointments to Friday", "2026-03-13"),
+        ("die beiden Termine am Donnerstag werden auf Freitag verschoben", "2026-03-13"),
+        ("verschieb bitte alle Termine vom Donnerstag auf Samstag", "2026-03-14"),
+        ("les deux rendez-vous de jeudi sont décalés à vendredi", "2026-03-13"),
+        ("pasa todas las citas del jueves al viernes", "2026-03-13"),
+    ],
+)
+async def test_all_appointments_of_a_day_are_moved_together(tmp_path: Path, say: str, moved_to: str) -> None:
+    given = "remind me of the dentist on Thursday at 10 and of the vet on Thursday at 3 pm"
+    outcome = await after(tmp_path, given, "remind me of the bins on Wednesday at 7 pm", say)
+    assert waiting(outcome) == [
+        ("bins", "2026-03-11T19:00"),
+        ("dentist", f"{moved_to}T10:00"),
+        ("vet", f"{moved_to}T15:00"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "say", ["double up on the tomatoes and lose the basil", "grab more tomatoes and lose the basil"]
+)
+async def test_what_is_said_in_other_words_before_an_order_takes_nothing_away(tmp_path: Path, say: str) -> None:
+    outcome = await after(tmp_path, "add tomatoes and basil to my shopping list", say)
+    assert [text for text, *_ in listed(outcome)] == ["tomatoes"]
+    assert f'I don\'t understand "{say.partition(" and ")[0]}"' in outcome.answer
+
+
+async def test_what_is_to_be_kept_stays_where_something_else_goes(tmp_path: Path) -> None:
+    outcome = await after(
+        tmp_path, "add tomatoes and basil to my shopping list", "keep the tomatoes and lose the basil"
+    )
+    assert [text for text, *_ in listed(outcome)] == ["tomatoes"]
+    assert "understand" not in outcome.answer
+
+
+@pytest.mark.parametrize(
+    ("say", "there"),
+    [
+        ("remind me to ring Uncle Des on Sunday", "ring Uncle Des"),
+        ("remind me to visit Al on Sunday", "visit Al"),
+        ("Erinnere mich an Onkel Der am Sonntag", "Onkel Der"),
+        ("rappelle-moi d'appeler Al le dimanche 15 mars", "appeler Al"),
+        ("Remind Me On The Sunday To Water The Plants", "Water The Plants"),
+    ],
+)
+async def test_a_name_that_is_a_small_word_elsewhere_stays_before_a_day(tmp_path: Path, say: str, there: str) -> None:
+    outcome = await after(tmp_path, say)
+    assert [(text, at[:10]) for text, at in waiting(outcome)] == [(there, "2026-03-15")]

@@ -72,6 +72,7 @@ _CLEAR = 0.8
 _DECLARED = 0.85
 # Below it, nothing is done for an intent that is not the likeliest.
 _LEAST = 0.15
+_DROPS = ("drop", "sense_drop")
 _MOST_ORDERS = 4
 _MOST_PARTS = 8
 _SURE_PART = 0.6
@@ -99,6 +100,8 @@ UNCLEAR_ORDER = (
     "I can't do that offline, or I don't understand it: nothing was changed, and your message is kept. Offline I set "
     "reminders, keep lists and find what you told me: say `help` for examples. Anything else needs a language model."
 )
+
+NOT_UNDERSTOOD = 'I don\'t understand "{part}" offline, so nothing was changed for it.'
 
 # "Laisse tomber", of which nothing can be meant
 _NOTHING_THERE = "All right. You have no reminder and no to-do, so there is nothing to change."
@@ -187,6 +190,10 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
                     part = f"{part} on the {known.replace(' ', '-')} list"  # "bananas off the shopping, but add grapes"
                 answers.append((yield from _carry_out_one(part, items, context)))
             return "\n".join(answers)
+        if (drops := _drops_behind(text, items)) is not None:
+            other, order = drops
+            dropped = yield from _carry_out_one(order, items, context)
+            return dropped if says("keeps", fold(other)) else f"{dropped}\n{NOT_UNDERSTOOD.format(part=other)}"
         return (yield from _carry_out_one(text, items, context, corrects=corrects))
     except OtherAnswer as other:
         other.names_item = names_item(text, items)
@@ -258,6 +265,23 @@ def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
     several = (all(lists) and len(set(lists)) == len(parts)) or len(set(intents)) > 1
     same_kind = intents[0] in ("remind", "move") and rank_intents(text, items)[0][0] == intents[0]
     return parts if several or same_kind else [text]
+
+
+def _drops_behind(text: str, items: Sequence[ListedItem]) -> tuple[str, str] | None:
+    """What a sentence wants kept or more of, and the order behind it that takes something else away: "double up on the
+    tomatoes and lose the basil"."""
+    for end in _BETWEEN_ORDERS.finditer(text):
+        other, order = text[: end.start()], text[end.end() :]
+        begins = fold(" ".join(order.split()[:2]))
+        if (
+            says_any(_DROPS, begins)
+            and says_any(("keeps", "wants_more"), fold(other))
+            and not says_any(_DROPS, fold(other))
+            and matching(subject_words(order), items)
+            and names_item(other, items)
+        ):
+            return other, order
+    return None
 
 
 def _order_of(part: str, items: Sequence[ListedItem]) -> str:

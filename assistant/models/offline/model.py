@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
+from functools import partial
 
 from assistant.context.truncate import original_words
 from assistant.core.calendar import month_number
@@ -99,8 +100,7 @@ def next_calls(request: ModelRequest, session: str | None) -> tuple[ToolCall, ..
 def _answer(request: ModelRequest, session: str | None) -> Message:
     """The next message of the turn: calls while any request of the person still waits for a result, else the words."""
     tools = frozenset(tool.name for tool in request.tools)
-    results = {m.tool_call_id: m.content for m in request.messages if m.tool_call_id is not None}
-    shared = _shared_results(request.messages)
+    own_calls = _OwnCalls(request.messages)
     calls: dict[str, ToolCall] = {}
     parts: list[str] = []
     now, earlier = _local_time(request.messages), _earlier_calls(request.messages)
@@ -113,15 +113,11 @@ def _answer(request: ModelRequest, session: str | None) -> Message:
         context = StepContext(message, tools, own_words, now, earlier, has_files, attached, person, knows_offer)
         parsed_message = parse_message(message.content)
         for place, parsed in enumerate(parsed_message):
-            own_results = _results_of(message, place, results)
-            step = next_step(parsed, own_results, context)
-            while isinstance(step, ToolStep) and (known := shared.get(_describe_call(step))) is not None:
-                own_results += [known, *_results_of(message, place, results, len(own_results) + 1)]
-                step = next_step(parsed, own_results, context)
+            count, step = own_calls.next_step(message, place, partial(next_step, parsed, context=context))
             if isinstance(step, str):
                 parts.append(step)
                 continue
-            call_id = _call_id(message, place, len(own_results))
+            call_id = _call_id(message, place, count)
             # Requests of one turn that look at the same thing look once.
             key = _describe_call(step) if only_reads(step) else call_id
             calls.setdefault(key, ToolCall(call_id, step.tool, step.arguments))
@@ -194,21 +190,41 @@ def _turn_start(messages: Sequence[Message]) -> int:
     return next((n for n, m in enumerate(messages) if turn is not None and m.metadata.get("turn") == turn), newest)
 
 
-def _shared_results(messages: Sequence[Message]) -> dict[str, str]:
-    """Return what was read in this turn since it last changed something, by the call, for every request that reads the
-    same."""
-    shared: dict[str, str] = {}
-    reads: dict[str, str] = {}
-    for message in messages[_turn_start(messages) :]:
-        own_calls = message.tool_calls if message.model == OFFLINE_MODEL else ()
-        steps = {call.id: ToolStep(call.name, call.arguments) for call in own_calls}
-        if all(map(only_reads, steps.values())):
-            reads |= {call_id: _describe_call(step) for call_id, step in steps.items()}
-        else:
-            shared.clear()
-        if message.tool_call_id in reads:
-            shared[reads[message.tool_call_id]] = message.content
-    return shared
+class _OwnCalls:
+    """The calls that offline mode made in this turn, a round after the other, and their results."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._results = {m.tool_call_id: m.content for m in messages if m.tool_call_id is not None}
+        self._places = {m.id: place for place, m in enumerate(messages)}
+        self._rounds: list[tuple[int, dict[str, str]]] = []  # place in the request, and ids of calls that only read
+        self._round_of: dict[str, int] = {}
+        for place, message in enumerate(messages):
+            if message.tool_calls and message.model == OFFLINE_MODEL:
+                steps = {call.id: ToolStep(call.name, call.arguments) for call in message.tool_calls}
+                self._round_of.update(dict.fromkeys(steps, len(self._rounds)))
+                reading = {_describe_call(step): call_id for call_id, step in steps.items() if only_reads(step)}
+                self._rounds.append((place, reading))
+
+    def next_step(
+        self, message: Message, place: int, step_after: Callable[[list[str]], ToolStep | str]
+    ) -> tuple[int, ToolStep | str]:
+        """Return how many results one request of a message has, and what comes after them. Where another request has
+        read the same in the round in which this one would have, that result is its own as well."""
+        results: list[str] = []
+        begins = self._places.get(message.id, -1)
+        turn = next((n for n, (at, _) in enumerate(self._rounds) if at > begins), len(self._rounds))
+        while True:
+            while (own := self._results.get(call_id := _call_id(message, place, len(results)))) is not None:
+                turn = self._round_of.get(call_id, turn) + 1
+                results.append(own)
+            step = step_after(results)
+            if isinstance(step, str) or turn >= len(self._rounds):
+                return len(results), step
+            shared = self._results.get(self._rounds[turn][1].get(_describe_call(step), ""))
+            if shared is None:
+                return len(results), step
+            results.append(shared)
+            turn += 1
 
 
 def _describe_call(step: ToolStep) -> str:
@@ -239,14 +255,6 @@ def _results_of_other_models(messages: Sequence[Message]) -> list[tuple[str, str
 
 def _call_id(message: Message, place: int, number: int) -> str:
     return f"offline_{message.id or 0}_{place}_{number}"
-
-
-def _results_of(message: Message, place: int, results: dict[str, str], first: int = 0) -> list[str]:
-    """Results of the calls made so far for one request of one message, in order, from the `first` on."""
-    own: list[str] = []
-    while (result := results.get(_call_id(message, place, first + len(own)))) is not None:
-        own.append(result)
-    return own
 
 
 def _cut(message: Message, max_output: int) -> tuple[Message, StopReason]:
