@@ -3,7 +3,8 @@
 Proceeds in large steps, so that the provider's cache is invalidated once and not with every message:
 
 1. If the newest turn alone exceeds the threshold: truncate its requests to fit the threshold (the target once tools
-   have run, which need room too), then the tool results of earlier rounds of its loop, then those of the last round.
+   have run, which need room too), then the tool results of earlier rounds of its loop, then those of the last round,
+   which the model has not seen, no more than needed.
 2. Truncate old pictures, old tool results (largest first) and long old messages until the target is reached.
 3. If still above it: remove the oldest messages with their tool pairs, up to the last exchange, and insert a record of
    their location in the log; the last exchange too if the threshold requires it.
