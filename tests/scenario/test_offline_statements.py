@@ -296,6 +296,12 @@ async def test_what_is_said_in_other_words_before_an_order_takes_nothing_away(tm
     assert f'I don\'t understand "{say.partition(" and ")[0]}"' in outcome.answer
 
 
+@pytest.mark.parametrize("say", ["more tomatoes, no basil", "swap basil for tomatoes", "it's tomatoes not basil"])
+async def test_what_is_replaced_by_something_that_is_there_goes(tmp_path: Path, say: str) -> None:
+    outcome = await after(tmp_path, "add tomatoes and basil to my shopping list", say)
+    assert [text for text, *_ in listed(outcome)] == ["tomatoes"]
+
+
 async def test_what_is_to_be_kept_stays_where_something_else_goes(tmp_path: Path) -> None:
     outcome = await after(
         tmp_path, "add tomatoes and basil to my shopping list", "keep the tomatoes and lose the basil"

@@ -138,11 +138,16 @@ def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
     swap = find_swap(plain, items) or _find_new_name(plain, items) or _find_meant(plain, items)
     if swap is None or _GOT_ONE.match(fold(text)) or any(form.search(fold(text)) for form in (_HAS_OTHER, _NOT_YET)):
         return False
-    others = [item for item in items if item is not swap[0] and not item.done and item.list == swap[0].list]
-    if any(fold(item.text) == fold(swap[1]) for item in others):
-        return False  # "grapes found, no ham": both are there
+    if _is_there(*swap, items):
+        return False  # "grapes found, no ham"
     # It may be for another list.
     return all(is_same_list(swap[0].list, name) for name in filter(None, list_names(text)))
+
+
+def _is_there(old: ListedItem, new: str, items: Sequence[ListedItem]) -> bool:
+    """Whether the list of a thing has what would be its new name."""
+    others = [item for item in items if item is not old and not item.done and item.list == old.list]
+    return any(fold(item.text) == fold(new) for item in others)
 
 
 def is_new_name(text: str) -> bool:
@@ -160,10 +165,11 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     waiting = [item for item in items if not item.done]
     if (more := _find_appended(text, waiting) or _find_other_number(plain, waiting)) is not None:
         return (yield from _reword(*more))
-    if (swap := find_swap(plain, waiting)) is not None:
+    if (swap := find_swap(plain, waiting) or _find_new_name(plain, waiting) or _find_meant(plain, waiting)) is not None:
+        if swap[0].kind == "todo" and _is_there(*swap, waiting):
+            # "More tomatoes, no basil": what is to be in its place is there.
+            return describe_todos((yield from call_tool("manage_todo_list", action="remove", ids=[swap[0].id])))
         return (yield from _reword(*swap))
-    if (renamed := _find_new_name(plain, waiting) or _find_meant(plain, waiting)) is not None:
-        return (yield from _reword(*renamed))
     match = next((m for pattern in _NEW_NAMES if (m := pattern.search(folded))), None)
     if match is None:
         raise OtherAnswer
