@@ -20,6 +20,7 @@ from assistant.models.offline.agenda_answers import ask, look_up
 from assistant.models.offline.asides import tells_when_shut, without_what_stays
 from assistant.models.offline.changes import complete, drop
 from assistant.models.offline.cues import fold, read_cues, says, says_any
+from assistant.models.offline.doubling import find_doubled
 from assistant.models.offline.exchanges import exchange, pair_to_exchange
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
@@ -264,6 +265,8 @@ def _order_of(part: str, items: Sequence[ListedItem]) -> str:
     """What a part of a sentence surely orders, where it says all that it needs; else ""."""
     if _only_names(part, items) or tells_when_shut(part):
         return ""  # "the tea and the coffee", behind their verb
+    if find_doubled(part, items):
+        return "rename"
     intent, chance = rank_intents(part, items)[0]
     return intent if intent in _CHANGING and chance > _SURE_PART and _stands_alone(part, intent, items) else ""
 
