@@ -111,3 +111,35 @@ async def test_a_name_before_a_time_stays(tmp_path: Path, say: str, name: str) -
 async def test_a_name_before_a_day_stays_in_a_to_do(tmp_path: Path) -> None:
     then = {"todos": [{"text": ["ring Uncle Des"], "list": None, "due": "2026-03-15"}]}
     await check(tmp_path / "home", "todo", [], "todo: ring Uncle Des on Sunday", then)
+
+
+@pytest.mark.parametrize(
+    ("lang", "say"),
+    [
+        ("en", "cancel the dentist, actually no, leave it"),
+        ("en", "move the dentist to 5, no wait, keep it as it is"),
+        ("de", "streich den Zahnarzt, ach nee, lass ihn doch drin"),
+        ("fr", "annule le dentiste, euh non, garde-le"),
+        ("es", "cancela el dentista, no, mejor déjalo"),
+    ],
+)
+async def test_an_order_that_its_own_sentence_takes_back_changes_nothing(tmp_path: Path, lang: str, say: str) -> None:
+    then = {"reminders": [due(TITLES[lang][0], "2026-03-12T10:00")], "answer_has": ["nothing is changed"]}
+    await check(tmp_path / "home", "reminder_change", APPOINTMENTS[lang][:1], say, then)
+
+
+@pytest.mark.parametrize(
+    ("lang", "say", "new"),
+    [
+        ("en", "no basil needed, but do get butter", "butter"),
+        ("de", "Basilikum brauchen wir nicht, dafür Butter", "Butter"),
+        ("fr", "laisse tomber le basilic et prends plutôt du beurre", "beurre"),
+        ("es", "albahaca no hace falta, pero compra mantequilla", "mantequilla"),
+    ],
+)
+async def test_what_is_to_be_got_in_place_of_what_goes_is_on_its_list(
+    tmp_path: Path, lang: str, say: str, new: str
+) -> None:
+    kept = DOUBLED[lang].removeprefix("2x ")
+    todos = [{"text": [text], "list": LISTS[lang], "due": None} for text in (kept, new)]
+    await check(tmp_path / "home", "todo", GROCERIES[lang], say, {"todos": todos})

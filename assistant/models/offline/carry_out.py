@@ -61,6 +61,7 @@ from assistant.models.offline.pointing import moves_in_part
 from assistant.models.offline.remark_forms import brings_back, is_off_for_done, points_at_there
 from assistant.models.offline.rewording import is_new_name, names_swap, rename
 from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
+from assistant.models.offline.taken_back import UNCHANGED, is_taken_back
 from assistant.models.offline.targets import content_words
 from assistant.models.offline.timers import is_the_alarm
 from assistant.models.offline.undo import do_to_other, other_number, reopen, undo
@@ -91,6 +92,16 @@ _INSTEAD = lazy_regex(
     r"\b(?:instead|in its place|stattdessen|dafür|dafur|à la place|a la place|en su lugar|lieber|plutôt|plutot"
     r"|mejor)\b",
     re.IGNORECASE,
+)
+# "No eggs needed, but do get butter"
+_NOT_NEEDED = lazy_regex(
+    r"^no \w.* (?:needed|required)$|\bbrauch\w* (?:wir |ich )?(?:nicht|kein\w*)\b"
+    r"|\b(?:no hacen? falta|laisse tomber|on s'en passe)\b"
+)
+_GET_OTHER = lazy_regex(
+    r"\s*(?:(?:do|please|just|we need to|we should|i'll|bitte|dann) )*(?:get|buy|grab|kauf\w*|hol\w*|nimm|prends"
+    r"|achete\w*|compra|coge)\b"
+    r"(?: (?:some|mir|uns|nous|lieber|plutot|mejor))*|\s*(?:dafur|stattdessen|plutot|mejor|instead)\b"
 )
 MAYBE_AN_ORDER = (
     "I took that as something you told me: it is noted, and no reminder or to-do was changed. If you wanted one, say "
@@ -146,6 +157,8 @@ def _run(plan: Plan, results: Sequence[str]) -> ToolStep | str | NoOrder:
 
 def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Plan:
     """Raises `OtherAnswer` for a statement or a question about what was told."""
+    if is_taken_back(text):
+        return UNCHANGED
     if says("lets_it_be", fold(text)):
         if not changed_right_before(context):
             raise OtherAnswer
@@ -203,17 +216,26 @@ def _swap(text: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | No
     named = matching(
         subject_words(without_lists(gone)), [item for item in items if item.kind == "todo" and not item.done]
     )
-    takes = says("drop", fold(gone)) or says("sense_drop", fold(gone))
-    if len(named) != 1 or not takes or says("sense_drop", fold(new)) or not says("puts", fold(new)):
+    takes = says_any(("drop", "sense_drop", "needs_no_more"), fold(gone)) or _NOT_NEEDED.search(fold(gone))
+    puts = says("puts", fold(new)) or _GET_OTHER.match(fold(new))
+    if len(named) != 1 or not takes or says_any(("sense_drop", "needs_no_more"), fold(new)) or not puts:
         return None
-    return (named[0], new) if content_words(_INSTEAD.sub(" ", new)) else None
+    other = _plain_new(new)
+    return (named[0], other) if content_words(other) and not matching(subject_words(other), items) else None
+
+
+def _plain_new(new: str) -> str:
+    """The thing that takes the place of another, without the words that say so: "dafür Butter"."""
+    put = _INSTEAD.sub(" ", new)
+    verb = _GET_OTHER.match(fold(put))
+    return put[verb.end() :] if verb and not says("puts", fold(new)) else put
 
 
 def _carry_out_swap(gone: ListedItem, new: str, context: PlanContext) -> Plan:
     removed = yield from call_tool("manage_todo_list", action="remove", ids=[gone.id])
-    put = _INSTEAD.sub(" ", new)
-    if gone.list and not any(list_names(put)):
-        put = f"{put} on the {gone.list.replace(' ', '-')} list"
+    put = new
+    if gone.list and not any(list_names(new)):
+        put = f"{new} on the {gone.list.replace(' ', '-')} list"
     return f"{describe_todos(removed)}\n{(yield from add(put, (), context))}"
 
 

@@ -30,8 +30,8 @@ _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?![\w.,])")
 
 
 def find_doubled(text: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
-    """The one to-do of which there is to be twice as much, and its words then; None where a sentence says no such thing,
-    or more than that."""
+    """The one to-do of which there is to be twice as much, and its words then; None where a sentence says no such
+    thing, or more than that."""
     match = _DOUBLE.match(fold(text))
     if match is None or _SEVERAL.search(match["what"]):
         return None
