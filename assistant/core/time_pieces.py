@@ -16,13 +16,19 @@ from itertools import pairwise
 from assistant.core.dataclass import dataclass
 from assistant.core.text import fold_text
 from assistant.core.time_ends import read_as_end, tell_end_apart
-from assistant.core.time_language import AND, CORRECTED, GLUE, NEGATION, NEW, OLD, SOURCES
+from assistant.core.time_language import AND, CORRECTED, NEGATION, NEW, OLD, SOURCES
 from assistant.core.time_readers import READERS, TimePiece
 from assistant.core.time_spelling import spell_times
 
 LONGEST_TEXT = 2000
 _AND = re.compile(AND)
-_GLUE = re.compile(GLUE)
+# What one language has before a time is a name where another language's words follow: "ring Uncle Des on Sunday".
+_NAME_BEFORE = re.compile(
+    r"(?:des|al|el|este|del|la|le|les|los)\s+(?=(?:on|at|by|until|till|before|am|um|bis|gegen)\s)"
+)
+_NAMES = r"(?:Des|Al|Este|Til)\b"
+_NAME_FIRST = re.compile(_NAMES)
+_NAME = re.compile(rf"(?:\w+\s+){{0,3}}?{_NAMES}\s+(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +106,28 @@ def _find_times(text: str) -> FoundTimes:
         for match in list(pattern.finditer(left)):
             piece = READERS[kind](match)
             if piece is not None and match[0].strip():
-                pieces.append(piece)
-                left = f"{left[: match.start()]}{chr(0) * len(match[0])}{left[match.end() :]}"
+                name = _length_of_name(text, left, *match.span())
+                pieces.append(replace(piece, start=piece.start + name))
+                start = match.start() + name
+                left = f"{left[:start]}{chr(0) * (match.end() - start)}{left[match.end() :]}"
     folded = fold_text(text)
-    pieces = sorted((_behind_name(text, piece) for piece in pieces), key=lambda piece: piece.start)
-    pieces = _days_of_weeks(left, pieces)
+    pieces = _days_of_weeks(left, sorted(pieces, key=lambda piece: piece.start))
     pieces = tell_end_apart(left, folded.replace("’", "'"), pieces)
     kept = _morning_of_days(text, _without_old(folded, pieces))
     return _without_times(text, _words_between(text, folded, pieces), kept, pieces)
 
 
-def _behind_name(text: str, piece: TimePiece) -> TimePiece:
-    """Leave a name that is also a small word of another language to the words: "ring Uncle Des on Sunday"."""
-    word, _, rest = text[piece.start : piece.end].partition(" ")
-    is_within = text[: piece.start].rstrip()[-1:].isalnum()
-    if is_within and word.istitle() and rest[:1].islower() and _GLUE.match(fold_text(rest)):
-        return replace(piece, start=piece.start + len(word) + 1)
-    return piece
+def begins_with_name(words: str, text: str) -> bool:
+    """Whether words of a text begin with a name that looks like an article: not where the text itself begins."""
+    return _NAME_FIRST.match(words) is not None and not text.lstrip().startswith(words)
+
+
+def _length_of_name(text: str, folded: str, start: int, end: int) -> int:
+    """How many characters at the start of a time are of a name: one is written with a capital within a sentence."""
+    if not text[:start].strip() or text[:start].rstrip()[-1] in ".!?:":
+        return 0
+    match = _NAME.match(text, start, end) or _NAME_BEFORE.match(folded, start, end)
+    return len(match[0]) if match and not text.isupper() else 0
 
 
 def _days_of_weeks(left: str, pieces: Sequence[TimePiece]) -> list[TimePiece]:

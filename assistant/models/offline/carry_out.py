@@ -17,9 +17,10 @@ from assistant.core.text import lazy_regex
 from assistant.core.time_pieces import find_times
 from assistant.models.offline.additions import add, remind
 from assistant.models.offline.agenda_answers import ask, look_up
-from assistant.models.offline.asides import tells_when_shut, without_what_stays
+from assistant.models.offline.asides import BETWEEN_ORDERS, drops_behind, tells_when_shut, without_what_stays
 from assistant.models.offline.changes import complete, drop
 from assistant.models.offline.cues import fold, read_cues, says, says_any
+from assistant.models.offline.doubling import find_doubled
 from assistant.models.offline.exchanges import exchange, pair_to_exchange
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
@@ -60,6 +61,7 @@ from assistant.models.offline.pointing import moves_in_part
 from assistant.models.offline.remark_forms import brings_back, is_off_for_done, points_at_there
 from assistant.models.offline.rewording import is_new_name, names_swap, rename
 from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
+from assistant.models.offline.taken_back import UNCHANGED, is_taken_back
 from assistant.models.offline.targets import content_words
 from assistant.models.offline.timers import is_the_alarm
 from assistant.models.offline.undo import do_to_other, other_number, reopen, undo
@@ -72,17 +74,11 @@ _CLEAR = 0.8
 _DECLARED = 0.85
 # Below it, nothing is done for an intent that is not the likeliest.
 _LEAST = 0.15
-_DROPS = ("drop", "sense_drop")
 _MOST_ORDERS = 4
 _MOST_PARTS = 8
 _SURE_PART = 0.6
 _NEW = frozenset(["add", "remind", "ask", "cannot"])
 _CHANGING = frozenset(["add", "complete", "drop", "move", "remind", "rename", "relist", "reopen", "undated"])
-_BETWEEN_ORDERS = lazy_regex(
-    r"\s*[,;.]\s+(?:(?:and|und|et|y|but|aber|mais|pero|ach und|oh and)\s+)?|\s+(?:and|und|et|y|but|aber|mais|pero)\s+"
-    r"(?:also |auch |aussi |tambien |también )?",
-    re.IGNORECASE,
-)
 _NOT_HAD = lazy_regex(
     r"(?:no|pas d(?:e|es|u)?|plus d(?:e|es|u)?|kein\w*|there (?:was|were|is) no|(?:il )?(?:n')?y (?:a|avait|en avait)"
     r" (?:plus|pas)|(?:en )?(?:a|avait) (?:plus|pas) d(?:e|u|es)?|no (?:habia|hay|quedaba\w*)|sin)\b"
@@ -91,6 +87,16 @@ _INSTEAD = lazy_regex(
     r"\b(?:instead|in its place|stattdessen|dafür|dafur|à la place|a la place|en su lugar|lieber|plutôt|plutot"
     r"|mejor)\b",
     re.IGNORECASE,
+)
+# "No eggs needed, but do get butter"
+_NOT_NEEDED = lazy_regex(
+    r"^no \w.* (?:needed|required)$|\bbrauch\w* (?:wir |ich )?(?:nicht|kein\w*)\b"
+    r"|\b(?:no hacen? falta|laisse tomber|on s'en passe)\b"
+)
+_GET_OTHER = lazy_regex(
+    r"\s*(?:(?:do|please|just|we need to|we should|i'll|bitte|dann) )*(?:get|buy|grab|kauf\w*|hol\w*|nimm|prends"
+    r"|achete\w*|compra|coge)\b"
+    r"(?: (?:some|mir|uns|nous|lieber|plutot|mejor))*|\s*(?:dafur|stattdessen|plutot|mejor|instead)\b"
 )
 MAYBE_AN_ORDER = (
     "I took that as something you told me: it is noted, and no reminder or to-do was changed. If you wanted one, say "
@@ -148,6 +154,8 @@ def _run(plan: Plan, results: Sequence[str]) -> ToolStep | str | NoOrder:
 
 def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Plan:
     """Raises `OtherAnswer` for a statement or a question about what was told."""
+    if is_taken_back(text):
+        return UNCHANGED
     if says("lets_it_be", fold(text)):
         if not changed_right_before(context):
             raise OtherAnswer
@@ -190,7 +198,7 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
                     part = f"{part} on the {known.replace(' ', '-')} list"  # "bananas off the shopping, but add grapes"
                 answers.append((yield from _carry_out_one(part, items, context)))
             return "\n".join(answers)
-        if (drops := _drops_behind(text, items)) is not None:
+        if (drops := drops_behind(text, items)) is not None:
             other, order = drops
             dropped = yield from _carry_out_one(order, items, context)
             return dropped if says("keeps", fold(other)) else f"{dropped}\n{NOT_UNDERSTOOD.format(part=other)}"
@@ -202,24 +210,33 @@ def carry_out(text: str, context: PlanContext, *, corrects: bool = False) -> Pla
 
 def _swap(text: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | None:
     """A to-do that is to go, and the order that puts something else in its place: "milk off and put oat milk on"."""
-    parts = [part for part in _BETWEEN_ORDERS.split(text) if part.strip()]
+    parts = [part for part in BETWEEN_ORDERS.split(text) if part.strip()]
     if len(parts) != 2 or find_times(text).pieces:
         return None
     gone, new = parts
     named = matching(
         subject_words(without_lists(gone)), [item for item in items if item.kind == "todo" and not item.done]
     )
-    takes = says("drop", fold(gone)) or says("sense_drop", fold(gone))
-    if len(named) != 1 or not takes or says("sense_drop", fold(new)) or not says("puts", fold(new)):
+    takes = says_any(("drop", "sense_drop", "needs_no_more"), fold(gone)) or _NOT_NEEDED.search(fold(gone))
+    puts = says("puts", fold(new)) or _GET_OTHER.match(fold(new))
+    if len(named) != 1 or not takes or says_any(("sense_drop", "needs_no_more"), fold(new)) or not puts:
         return None
-    return (named[0], new) if content_words(_INSTEAD.sub(" ", new)) else None
+    other = _plain_new(new)
+    return (named[0], other) if content_words(other) and not matching(subject_words(other), items) else None
+
+
+def _plain_new(new: str) -> str:
+    """The thing that takes the place of another, without the words that say so: "dafür Butter"."""
+    put = _INSTEAD.sub(" ", new)
+    verb = _GET_OTHER.match(fold(put))
+    return put[verb.end() :] if verb and not says("puts", fold(new)) else put
 
 
 def _carry_out_swap(gone: ListedItem, new: str, context: PlanContext) -> Plan:
     removed = yield from call_tool("manage_todo_list", action="remove", ids=[gone.id])
-    put = _INSTEAD.sub(" ", new)
-    if gone.list and not any(list_names(put)):
-        put = f"{put} on the {gone.list.replace(' ', '-')} list"
+    put = new
+    if gone.list and not any(list_names(new)):
+        put = f"{new} on the {gone.list.replace(' ', '-')} list"
     return f"{describe_todos(removed)}\n{(yield from add(put, (), context))}"
 
 
@@ -233,7 +250,7 @@ def _read_what_counts(text: str, context: PlanContext) -> Generator[ToolStep, st
     more_of_it = more_of_it or (intent == "remind" and (says_any(otherwise, folded) or is_the_alarm(folded)))
     more_of_it = more_of_it or says_any(changing, folded) or "→" in text
     more_of_it = more_of_it or (intent == "add" and not list_names(text))  # perhaps a list by its name alone
-    if chance >= _SURELY_NEW.get(intent, 2) and not more_of_it and not _BETWEEN_ORDERS.search(text):
+    if chance >= _SURELY_NEW.get(intent, 2) and not more_of_it and not BETWEEN_ORDERS.search(text):
         return []
     only_lists = names_list(text) and not says_any(("reminder_noun", "lists_all"), folded)
     return (yield from read_items(context, reminders=not only_lists))
@@ -243,7 +260,7 @@ def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
     """The orders of a sentence that gives several, each with all that is said until the next begins; else the whole."""
     if is_off_for_done(text) or is_new_name(text) or (NOT_BUT.search(fold(text)) and names_swap(text, items)):
         return [text]
-    ends = [match.span() for match in _BETWEEN_ORDERS.finditer(text)]
+    ends = [match.span() for match in BETWEEN_ORDERS.finditer(text)]
     if not 0 < len(ends) <= _MOST_PARTS:
         return [text]
     starts = [0, *(end for _, end in ends)]
@@ -267,27 +284,12 @@ def _several_orders(text: str, items: Sequence[ListedItem]) -> list[str]:
     return parts if several or same_kind else [text]
 
 
-def _drops_behind(text: str, items: Sequence[ListedItem]) -> tuple[str, str] | None:
-    """What a sentence wants kept or more of, and the order behind it that takes something else away: "double up on the
-    tomatoes and lose the basil"."""
-    for end in _BETWEEN_ORDERS.finditer(text):
-        other, order = text[: end.start()], text[end.end() :]
-        begins = fold(" ".join(order.split()[:2]))
-        if (
-            says_any(_DROPS, begins)
-            and says_any(("keeps", "wants_more"), fold(other))
-            and not says_any(_DROPS, fold(other))
-            and matching(subject_words(order), items)
-            and names_item(other, items)
-        ):
-            return other, order
-    return None
-
-
 def _order_of(part: str, items: Sequence[ListedItem]) -> str:
     """What a part of a sentence surely orders, where it says all that it needs; else ""."""
     if _only_names(part, items) or tells_when_shut(part):
         return ""  # "the tea and the coffee", behind their verb
+    if find_doubled(part, items):
+        return "rename"
     intent, chance = rank_intents(part, items)[0]
     return intent if intent in _CHANGING and chance > _SURE_PART and _stands_alone(part, intent, items) else ""
 

@@ -7,7 +7,7 @@ import re
 from assistant.core.dataclass import dataclass
 from assistant.core.text import lazy_regex
 from assistant.core.time_language import DAYS
-from assistant.core.time_pieces import find_times
+from assistant.core.time_pieces import begins_with_name, find_times
 from assistant.models.offline.cues import TEA, fold, mark_things, read_cues
 
 # "Ma liste pour demain" has no name.
@@ -352,7 +352,7 @@ def order_subject(text: str) -> str:
         tail = re.search(rf"(?<!\w)(?:{subject['tail'].pattern})$", mark_things(plain))
         plain = plain[: tail.start()] if tail else plain
         plain = " ".join(plain.strip(" ,;:.!?-–").split())
-        if leading := subject["article"].match(mark_things(plain)):
+        if (leading := subject["article"].match(mark_things(plain))) and not begins_with_name(plain, text):
             plain = plain[leading.end() :]
         if plain == before:
             break

@@ -44,6 +44,7 @@ from assistant.models.offline.targets import (
     is_old_time,
     new_times,
 )
+from assistant.models.offline.whole_days import items_of_moved_day, says_other_number, without_first_day
 
 # An hour that is written as such is one of twenty-four; "4:30" without a word beside it may be of twelve.
 _OF_24 = lazy_regex(r"\d ?h\b|uhr|\b(?:0\d|\d\d):\d|heures?|horas?")
@@ -108,6 +109,8 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     now = context.now
     if now is None:
         raise OtherAnswer
+    if of_day := items_of_moved_day(text, items, now):
+        return (yield from _move_day(text, of_day, now))
     text = without_told_times(text, not_done(items))
     plain = _LAST_HOUR.sub(r"at \1", _END.sub("", text))
     times = find_times(NUMBER.sub(lambda match: "_" * len(match[0]), plain))  # "number 2 to 6" is no span of time
@@ -160,6 +163,17 @@ def move(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan:
     for item in found:
         changed = _on_other_days(item, times) or new_times(item, times, now)
         answers.append((yield from _shift(item, plain, changed, now)))
+    return "\n".join(answers)
+
+
+def _move_day(text: str, of_day: Sequence[ListedItem], now: datetime) -> Plan:
+    """Each at its own hour."""
+    if says_other_number(text, of_day):
+        return ask_which(of_day)
+    times = without_first_day(find_times(text))
+    answers = []
+    for item in of_day:
+        answers.append((yield from _shift(item, text, times, now)))
     return "\n".join(answers)
 
 

@@ -19,6 +19,7 @@ from assistant.models.offline.plans import PlanContext, changed_right_before, fi
 from assistant.models.offline.pointing import intent_of_part
 from assistant.models.offline.targets import content_words, is_old_time
 from assistant.models.offline.timers import is_the_alarm
+from assistant.models.offline.whole_days import moves_a_day
 
 _DONE = (
     r"(?:done|finished|erledigt|fertig|gemacht|durch|fait(?:e?s?)|fini(?:e?s?)|hech[oa]s?|list[oa]s?|terminad[oa]s?)"
@@ -180,7 +181,7 @@ def ends_some_day(text: str) -> bool:
 def points_at_there(text: str) -> bool:
     """Whether a sentence only points at what is there, and says that it is done or was to be otherwise."""
     folded = fold(text)
-    if _BETTER.search(folded) and _is_bare(text) and find_times(text).pieces:
+    if moves_a_day(text) or (_BETTER.search(folded) and _is_bare(text) and find_times(text).pieces):
         return True
     forms = (_PLACES_DONE, _NUMBERS_DONE, _WAS_TO_BE, _ONLY_UNTIL, _SHOULD_SAY)
     if any(form.match(folded) for form in forms) or any(form.search(folded) for form in (_PUTS_BACK, _TOO_SOON)):

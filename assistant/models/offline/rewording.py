@@ -11,6 +11,7 @@ from assistant.core.time_language import N
 from assistant.core.time_pieces import find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, read_cues
+from assistant.models.offline.doubling import find_doubled
 from assistant.models.offline.lists import is_same_list, list_names, tidy_item, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words, words_of
 from assistant.models.offline.order_signs import may_be_request
@@ -133,7 +134,7 @@ _GOT_ONE = lazy_regex(
 def names_swap(text: str, items: Sequence[ListedItem]) -> bool:
     """Whether a sentence says words of a thing that is there, and which others are to be in their place."""
     plain = _plain(text)
-    if _find_appended(text, items) or _find_other_number(plain, items):
+    if _find_appended(text, items) or _find_other_number(plain, items) or find_doubled(text, items):
         return True
     swap = find_swap(plain, items) or _find_new_name(plain, items) or _find_meant(plain, items)
     if swap is None or _GOT_ONE.match(fold(text)) or any(form.search(fold(text)) for form in (_HAS_OTHER, _NOT_YET)):
@@ -163,7 +164,8 @@ def rename(text: str, items: Sequence[ListedItem], context: PlanContext) -> Plan
     if _GOT_ONE.match(folded):
         raise OtherAnswer
     waiting = [item for item in items if not item.done]
-    if (more := _find_appended(text, waiting) or _find_other_number(plain, waiting)) is not None:
+    more = find_doubled(text, waiting) or _find_appended(text, waiting) or _find_other_number(plain, waiting)
+    if more is not None:
         return (yield from _reword(*more))
     if (swap := find_swap(plain, waiting) or _find_new_name(plain, waiting) or _find_meant(plain, waiting)) is not None:
         if swap[0].kind == "todo" and _is_there(*swap, waiting):

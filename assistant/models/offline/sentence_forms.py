@@ -48,7 +48,8 @@ from assistant.models.offline.remark_forms import (
 from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
 from assistant.models.offline.tense_forms import intent_of_tense, tells_of_past_day, tells_what_happened
-from assistant.models.offline.timers import is_the_alarm
+from assistant.models.offline.timers import is_bare_alarm, is_the_alarm
+from assistant.models.offline.whole_days import items_of_moved_day
 from assistant.models.offline.word_swaps import tells_which
 
 _HOUR_AT_END = lazy_regex(r"(?<![\w:.])\d{1,2}[.!]*$")
@@ -143,6 +144,8 @@ def _intent_at_once(it: _Sentence) -> str:
         return "cannot"
     if says("asks_of_world", it.folded.strip(" ¿")) and not it.named and not names_list(it.text):
         return "cannot"
+    if items_of_moved_day(it.text, it.waiting, it.context.now):
+        return "move"
     if asks_for_all_of(it.text):
         return "ask"
     if notes_quoted(it.text) and not (it.named or says("reminder_noun", it.folded)):
@@ -188,7 +191,7 @@ def _intent_of_rest(it: _Sentence) -> str:
         return "drop"
     if is_done:
         return "complete"
-    if not asks and it.likeliest == "statement" and _is_bare_alarm(it.folded, it.times):
+    if not asks and it.likeliest == "statement" and is_bare_alarm(it.folded, it.times):
         return "remind"
     if not asks and (begins := begins_with_time(it.text, it.times)):
         return begins
@@ -292,12 +295,6 @@ def _is_that(text: str, times: FoundTimes, named: Sequence[ListedItem], now: dat
     words = content_words(text)
     then = all(is_old_time(named[0], piece, times, now) for piece in times.pieces)
     return then and bool(words) and count_hits(words, named[0]) == len(words)
-
-
-def _is_bare_alarm(folded: str, times: FoundTimes) -> bool:
-    """ "17 Uhr Wecker fürs Fitness": when it is to ring, and no verb that tells."""
-    told = ("states", "tells_past", "teller", "of_oneself", "duty", "plans_oneself")
-    return bool(times.of_kind("clock")) and says_any(("alarm", "timer"), folded) and not says_any(told, folded)
 
 
 def _intent_of_mood(text: str, folded: str, times: FoundTimes, likeliest: str) -> str:

@@ -7,8 +7,9 @@ import re
 
 from assistant.core.text import lazy_regex
 from assistant.core.time_language import UNITS, N
+from assistant.core.time_pieces import FoundTimes
 from assistant.core.time_readers import find_length
-from assistant.models.offline.cues import fold, says
+from assistant.models.offline.cues import fold, says, says_any
 from assistant.models.offline.lists import order_subject
 from assistant.models.offline.targets import content_words
 
@@ -67,3 +68,9 @@ def is_the_alarm(folded: str) -> bool:
     if rings and _MAKES_ALARM.search(folded):
         return True
     return rings and (_THE_ALARM.match(folded) is not None or (says("move", folded) and not says("wake", folded)))
+
+
+def is_bare_alarm(folded: str, times: FoundTimes) -> bool:
+    """ "17 Uhr Wecker fürs Fitness": when it is to ring, and no verb that tells."""
+    told = ("states", "tells_past", "teller", "of_oneself", "duty", "plans_oneself")
+    return bool(times.of_kind("clock")) and says_any(("alarm", "timer"), folded) and not says_any(told, folded)
