@@ -20,7 +20,6 @@ from assistant.models.offline.agenda_answers import ask, look_up
 from assistant.models.offline.asides import BETWEEN_ORDERS, drops_behind, tells_when_shut, without_what_stays
 from assistant.models.offline.changes import complete, drop
 from assistant.models.offline.cues import fold, read_cues, says, says_any
-from assistant.models.offline.doubling import find_doubled
 from assistant.models.offline.exchanges import exchange, pair_to_exchange
 from assistant.models.offline.intents import is_understood, rank_intents, rank_without_items
 from assistant.models.offline.lists import list_names, names_list, order_subject, without_lists
@@ -61,11 +60,11 @@ from assistant.models.offline.pointing import moves_in_part
 from assistant.models.offline.remark_forms import brings_back, is_off_for_done, points_at_there
 from assistant.models.offline.rewording import is_new_name, names_swap, rename
 from assistant.models.offline.sentence_forms import admits_mistake, intent_of_form
-from assistant.models.offline.taken_back import UNCHANGED, is_taken_back
 from assistant.models.offline.targets import content_words
 from assistant.models.offline.timers import is_the_alarm
-from assistant.models.offline.undo import do_to_other, other_number, reopen, undo
+from assistant.models.offline.undo import UNCHANGED, do_to_other, is_taken_back, other_number, reopen, undo
 from assistant.models.offline.whole_lists import plan_for_whole_list
+from assistant.models.offline.word_swaps import find_doubled
 
 # From these chances on, nothing of what the person has would change it.
 _SURELY_NEW = {"cannot": 0.9, "add": 0.9, "remind": 0.9}

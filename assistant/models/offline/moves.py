@@ -34,6 +34,7 @@ from assistant.models.offline.plans import (
     describe_item,
     describe_todos,
 )
+from assistant.models.offline.pointing import items_of_moved_day, says_other_number, without_first_day
 from assistant.models.offline.remark_forms import ends_some_day, says_too
 from assistant.models.offline.skips import find_skip, leave_out
 from assistant.models.offline.targets import (
@@ -44,7 +45,6 @@ from assistant.models.offline.targets import (
     is_old_time,
     new_times,
 )
-from assistant.models.offline.whole_days import items_of_moved_day, says_other_number, without_first_day
 
 # An hour that is written as such is one of twenty-four; "4:30" without a word beside it may be of twelve.
 _OF_24 = lazy_regex(r"\d ?h\b|uhr|\b(?:0\d|\d\d):\d|heures?|horas?")

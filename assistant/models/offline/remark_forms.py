@@ -16,10 +16,9 @@ from assistant.models.offline.cues import clauses, fold, says, says_any
 from assistant.models.offline.lists import without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words, words_of
 from assistant.models.offline.plans import PlanContext, changed_right_before, find_last_changed
-from assistant.models.offline.pointing import intent_of_part
+from assistant.models.offline.pointing import intent_of_part, moves_a_day
 from assistant.models.offline.targets import content_words, is_old_time
 from assistant.models.offline.timers import is_the_alarm
-from assistant.models.offline.whole_days import moves_a_day
 
 _DONE = (
     r"(?:done|finished|erledigt|fertig|gemacht|durch|fait(?:e?s?)|fini(?:e?s?)|hech[oa]s?|list[oa]s?|terminad[oa]s?)"

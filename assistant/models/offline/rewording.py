@@ -11,13 +11,12 @@ from assistant.core.time_language import N
 from assistant.core.time_pieces import find_times
 from assistant.core.time_readers import find_length
 from assistant.models.offline.cues import fold, read_cues
-from assistant.models.offline.doubling import find_doubled
 from assistant.models.offline.lists import is_same_list, list_names, tidy_item, without_lists
 from assistant.models.offline.matching import ListedItem, count_hits, matching, subject_words, words_of
 from assistant.models.offline.order_signs import may_be_request
 from assistant.models.offline.plans import OtherAnswer, Plan, PlanContext, ask_which, call_tool, describe_todos
 from assistant.models.offline.targets import find_targets
-from assistant.models.offline.word_swaps import ARTICLE, find_swap, is_thing
+from assistant.models.offline.word_swaps import ARTICLE, find_doubled, find_swap, is_thing
 
 _NEW_NAMES = tuple(
     lazy_regex(pattern)

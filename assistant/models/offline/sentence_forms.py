@@ -34,6 +34,7 @@ from assistant.models.offline.order_signs import (
 )
 from assistant.models.offline.plain_forms import asks_for_all_of, duty_by_day, tells_of_cancelled
 from assistant.models.offline.plans import PlanContext, find_last_changed
+from assistant.models.offline.pointing import items_of_moved_day
 from assistant.models.offline.remark_forms import (
     brings_back,
     has_all_but,
@@ -49,7 +50,6 @@ from assistant.models.offline.rewording import names_swap
 from assistant.models.offline.targets import content_words, is_old_time
 from assistant.models.offline.tense_forms import intent_of_tense, tells_of_past_day, tells_what_happened
 from assistant.models.offline.timers import is_bare_alarm, is_the_alarm
-from assistant.models.offline.whole_days import items_of_moved_day
 from assistant.models.offline.word_swaps import tells_which
 
 _HOUR_AT_END = lazy_regex(r"(?<![\w:.])\d{1,2}[.!]*$")

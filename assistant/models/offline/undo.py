@@ -1,4 +1,4 @@
-"""Plans that take back what was changed last. Pure; as `plans` tells.
+"""Plans that take back what was changed last, and orders that their own sentence takes back. Pure; as `plans` tells.
 
 What always holds: what cannot be restored as it was is said, and nothing is changed.
 """
@@ -13,6 +13,8 @@ from itertools import takewhile
 from assistant.core.quoting import parse_todos
 from assistant.core.text import lazy_regex, pluralize
 from assistant.core.time_pieces import find_times
+from assistant.models.offline.cues import fold
+from assistant.models.offline.intents import rank_without_items
 from assistant.models.offline.matching import ListedItem, matching
 from assistant.models.offline.plans import (
     CHANGED,
@@ -38,6 +40,25 @@ _OTHER_NUMBER = lazy_regex(
 _AS_ORDER = '"done with 3", "delete 3".'
 _SET = lazy_regex(
     r'Reminder (?P<id>\d+) is (?:set|changed): "(?P<text>(?:[^"\\]|\\.)*)", (?:[^"]*?: )?\w+ (?P<due>\S+ \d\d:\d\d)'
+)
+UNCHANGED = "All right, nothing is changed."
+# What is found by these is an order that would change something.
+_TO_TAKE_BACK = frozenset(["complete", "drop", "move", "relist", "rename", "undated", "add", "remind"])
+_DOUBTS = (
+    r"(?:(?:no|nope|oh|actually|wait|hang on|hold on|hm+|ne|nee|nein|ach|doch|halt|moment|warte|quatsch|non|euh|attends"
+    r"|finalement|en fait|enfin|mais|espera|mejor|bueno|ay|perdon|que va|but|aber|pero|sorry|pardon)\b[ ,.…–-]*)+"
+)
+_LEAVES = (
+    r"(?:(?:just |please )*(?:leave|keep) (?:it|that|them|everything)(?: (?:in|on|there|as (?:it|they) (?:is|are|was"
+    r"|were)|alone|be))*|(?:just )?(?:don'?t|do not)(?: (?:do (?:it|that)|bother))?"
+    r"|(?:lass|lasst|behalt\w*) (?:es|ihn|sie|das|den|alles|mal)(?: (?:doch|bitte|mal|lieber|so|drin|stehen|sein|da"
+    r"|wie (?:es|er|sie) (?:ist|war|sind)))*|doch nicht|lieber nicht"
+    r"|(?:garde|laisse)[- ](?:le|la|les|ca|tout)(?: (?:comme (?:ca|c'est|il est)|tranquille))?|ne (?:fais|change) rien"
+    r"|deja(?:lo|la|los|las)?(?: (?:como (?:esta|estaba)|asi|estar))?|no lo hagas|mejor no)"
+)
+_TAKEN_BACK = lazy_regex(
+    rf"^(?P<order>.{{4,80}}?)\s*(?:[,;.…–-]+|\.\.\.)\s*{_DOUBTS}{_LEAVES}"
+    r"(?:[ ,]+(?:please|pls|bitte|stp|s'il te plait|porfa|por favor|after all|doch|finalement))*[\s.!]*$"
 )
 
 
@@ -197,3 +218,9 @@ def _call_that_restores(last: EarlierCall, earlier: Sequence[EarlierCall]) -> To
             if texts:
                 return ToolStep("manage_todo_list", {**call.arguments, "items": texts})
     return None
+
+
+def is_taken_back(text: str) -> bool:
+    """Whether a sentence gives an order and then says that all is to stay as it is."""
+    match = _TAKEN_BACK.match(fold(text))
+    return match is not None and "?" not in text and rank_without_items(match["order"])[0][0] in _TO_TAKE_BACK
