@@ -221,7 +221,9 @@ def _swap(text: str, items: Sequence[ListedItem]) -> tuple[ListedItem, str] | No
     if len(named) != 1 or not takes or says_any(("sense_drop", "needs_no_more"), fold(new)) or not puts:
         return None
     other = _plain_new(new)
-    return (named[0], other) if content_words(other) and not matching(subject_words(other), items) else None
+    # "Take milk off and put oat milk": what it is like is what goes.
+    others = [item for item in items if item is not named[0]]
+    return (named[0], other) if content_words(other) and not matching(subject_words(other), others) else None
 
 
 def _plain_new(new: str) -> str:
